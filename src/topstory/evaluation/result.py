@@ -1,0 +1,195 @@
+"""What a replay found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from topstory.evaluation.blocks import Blocks
+from topstory.evaluation.intervals import Interval, rate_interval, ratio_interval
+from topstory.events import Uniformity
+from topstory.kernels.compilation import Floats
+from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
+
+
+@dataclass(frozen=True)
+class Window:
+    """A bucket's trials in one stretch of time."""
+
+    start: Any  # datetime64, or the number of the first event where the log has no times
+    trials: int
+    payoff: float
+
+    @property
+    def ctr(self) -> float:
+        """Payoff for each trial; nan without trials."""
+        return self.payoff / self.trials if self.trials else float("nan")
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """One bucket's outcome: its trials, what they paid, and how sure that is.
+
+    The plain CTR is the paper's. Events with a small pool are retained more often, so where pool
+    sizes vary it over-weights them; the pool-weighted CTR, ΣK·r / ΣK, does not. Both relative CTRs
+    divide by the log's own, weighted alike: the CTR of the random policy without its luck.
+    """
+
+    sums: Floats = field(repr=False)  # (blocks, 4)
+    log_sums: Floats = field(repr=False)  # (blocks, 4) the same of the log itself
+    blocks: Blocks = field(repr=False)
+    binary: bool = field(repr=False)
+
+    @property
+    def trials(self) -> int:
+        """How many events were retained."""
+        return round(float(self.sums[:, TRIALS].sum()))
+
+    @property
+    def payoff(self) -> float:
+        """What they paid, in all."""
+        return float(self.sums[:, PAYOFF].sum())
+
+    @property
+    def ctr(self) -> float:
+        """Payoff for each trial; nan without trials."""
+        return _rate(self.sums, TRIALS, PAYOFF)
+
+    @property
+    def weighted_ctr(self) -> float:
+        """The CTR with each trial weighted by its pool's size."""
+        return _rate(self.sums, WEIGHT, WEIGHTED_PAYOFF)
+
+    @property
+    def relative_ctr(self) -> float:
+        """The CTR divided by the random policy's."""
+        return self.ctr / _rate(self.log_sums, TRIALS, PAYOFF)
+
+    @property
+    def weighted_relative_ctr(self) -> float:
+        """The pool-weighted CTR divided by the random policy's: the log's mean payoff."""
+        return self.weighted_ctr / _rate(self.log_sums, WEIGHT, WEIGHTED_PAYOFF)
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of the CTR."""
+        return self.interval_at(0.95)
+
+    def interval_at(self, level: float) -> Interval:
+        """The interval of the CTR at another level."""
+        return rate_interval(self.sums[:, TRIALS], self.sums[:, PAYOFF], self.binary, level)
+
+    @property
+    def weighted_interval(self) -> Interval:
+        """The 95 % interval of the pool-weighted CTR."""
+        return rate_interval(self.sums[:, WEIGHT], self.sums[:, WEIGHTED_PAYOFF], self.binary, 0.95)
+
+    @property
+    def relative_interval(self) -> Interval:
+        """The 95 % interval of the relative CTR."""
+        return ratio_interval(
+            self.sums[:, TRIALS],
+            self.sums[:, PAYOFF],
+            self.log_sums[:, TRIALS],
+            self.log_sums[:, PAYOFF],
+            0.95,
+        )
+
+    def over_time(self, blocks: int = 1) -> list[Window]:
+        """The CTR over time, in windows of so many blocks: an hour each, where hours are known."""
+        if blocks < 1:
+            raise ValueError(f"a window holds at least 1 block, got {blocks!r}")
+        firsts = np.arange(0, len(self.sums), blocks)
+        sums = np.add.reduceat(self.sums, firsts) if len(firsts) else self.sums
+        starts = self.blocks.starts()[firsts]
+        return [
+            Window(start, round(row[TRIALS]), float(row[PAYOFF]))
+            for start, row in zip(starts, sums, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class ArticleResult:
+    """One article: how the policy used it, and what it pays for a random user (its base CTR)."""
+
+    shown: int  # trials of the learning bucket
+    payoff: float
+    deployed: int  # trials of the deployment bucket
+    deployed_payoff: float
+    base_shown: int  # events of the log
+    base_payoff: float
+
+    @property
+    def ctr(self) -> float:
+        """The CTR for the users the policy chose it for: lifted, if it chose well (Fig. 3)."""
+        return self.payoff / self.shown if self.shown else float("nan")
+
+    @property
+    def base_ctr(self) -> float:
+        """The CTR for a random user."""
+        return self.base_payoff / self.base_shown if self.base_shown else float("nan")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a policy would have earned: one replay of one log."""
+
+    learning: Bucket
+    deployment: Bucket
+    events: int  # replayed: those of the log, less those lost to rejection sampling
+    lost: float  # the share of the log lost to rejection sampling; 0 for a uniform log
+    by_article: Mapping[str, ArticleResult] = field(repr=False)
+    policy: Any = field(repr=False)  # the trained one
+    uniformity: Uniformity = field(repr=False)
+    size: float
+    seed: int
+    seconds: float
+
+    @property
+    def random_ctr(self) -> float:
+        """The random policy's CTR, which relative CTRs divide by."""
+        return _rate(self.learning.log_sums, TRIALS, PAYOFF)
+
+
+@dataclass(frozen=True)
+class Lift:
+    """How much more one policy earned than another: 0.1 is 10 % more."""
+
+    value: float
+    interval: Interval
+
+
+def lift(result: Result, over: Result, bucket: str = "deployment", level: float = 0.95) -> Lift:
+    """The lift of one policy's CTR over another's on the same log, compared block by block.
+
+    Args:
+        result: the policy in question.
+        over: what it is compared with, such as ε-greedy in the paper's Table 1.
+        bucket: `deployment` or `learning`.
+        level: of the interval.
+    """
+    if bucket not in ("deployment", "learning"):
+        raise ValueError(f"bucket must be 'deployment' or 'learning', got {bucket!r}")
+    ours, theirs = getattr(result, bucket), getattr(over, bucket)
+    if ours.blocks != theirs.blocks or not np.array_equal(ours.log_sums, theirs.log_sums):
+        raise ValueError(
+            "a lift compares two replays of the same log (and, if its propensities "
+            "are not uniform, the same seed); these are of different ones"
+        )
+    interval = ratio_interval(
+        ours.sums[:, TRIALS],
+        ours.sums[:, PAYOFF],
+        theirs.sums[:, TRIALS],
+        theirs.sums[:, PAYOFF],
+        level,
+    )
+    ratio = ours.ctr / theirs.ctr if theirs.ctr else float("nan")
+    return Lift(ratio - 1, Interval(interval.low - 1, interval.high - 1))
+
+
+def _rate(sums: Floats, trials: int, payoff: int) -> float:
+    total = float(sums[:, trials].sum())
+    return float(sums[:, payoff].sum()) / total if total else float("nan")

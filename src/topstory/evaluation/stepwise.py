@@ -1,0 +1,68 @@
+"""Replay event by event in Python, for a policy that kernels can't run: the plain Algorithm 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from topstory.evaluation.logged import CHUNK, Logged
+from topstory.events import EventLog
+from topstory.kernels.compilation import Slots
+from topstory.kernels.randomness import LEARN, stream, unit
+from topstory.kernels.replay import DEPLOYMENT, LEARNING, Tally, kept, record
+
+
+def replay_stepwise(
+    policy: Any,
+    log: EventLog,
+    logged: Logged,
+    size: float,
+    seed: int,
+    progress: Callable[[int, int], object] | None,
+) -> tuple[Any, Tally, Slots]:
+    """The trained copy, what it earned, and each article's row in that."""
+    for method in ("choose", "learn"):
+        if not callable(getattr(policy, method, None)):
+            raise TypeError(
+                "a policy has choose(user, pool) and learn(user, article, payoff); "
+                f"{type(policy).__name__} has no {method}"
+            )
+    trained = deepcopy(policy)
+    greedy = getattr(trained, "greedy", None)
+    if hasattr(trained, "add_article"):
+        for article, features in log.articles.items():
+            trained.add_article(article, features)
+    pools, shown = log.pools, log.shown_index
+    tally = Tally(np.zeros((2, logged.blocks.count, 4)), np.zeros((2, len(log.article_ids), 2)))
+    log_seed = np.uint64(seed)
+    blocks = np.zeros(0, np.int32)
+    for t in range(len(log)):
+        if t % CHUNK == 0:
+            blocks = logged.blocks.numbers(log, t, min(t + CHUNK, len(log)))
+        if progress is not None and t % 1000 == 0:
+            progress(t, len(log))
+        user, pool, s = log.context(t), pools[log.pool[t]], int(shown[t])
+        article, payoff = log.article_ids[s], float(log.payoff[t])
+        deployed = greedy is not None and _named(greedy(user, list(pool)), pool, t) == article
+        chosen = _named(trained.choose(user, list(pool)), pool, t) == article
+        if (deployed or chosen) and kept(logged.traffic, t, len(pool), log_seed):
+            block = int(blocks[t % CHUNK])
+            if deployed:
+                record(tally, DEPLOYMENT, block, s, payoff, len(pool))
+            if chosen:
+                record(tally, LEARNING, block, s, payoff, len(pool))
+                if size >= 1.0 or unit(stream(log_seed, t), LEARN) < size:
+                    trained.learn(user, article, payoff)
+    if progress is not None:
+        progress(len(log), len(log))
+    return trained, tally, np.arange(len(log.article_ids), dtype=np.int32)
+
+
+def _named(choice: Any, pool: list[str], t: int) -> str:
+    article = getattr(choice, "article", choice)
+    if article not in pool:
+        raise ValueError(f"event {t}: the policy chose {article!r}, which is not in the pool")
+    return str(article)

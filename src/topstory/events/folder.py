@@ -1,0 +1,130 @@
+"""The layout of a log's folder, and `log.json`, its table of contents (docs/log-format.md)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+FORMAT = "topstory-log"
+VERSION = 1
+
+CONTENTS = "log.json"
+ARTICLES = "articles.parquet"
+POOLS = "pools.parquet"
+EVENTS = "events"
+
+# Whatever log.json says, nothing outside the folder is ever opened.
+_FILE_NAME = re.compile(rf"{EVENTS}/[A-Za-z0-9_-]+\.parquet")
+
+
+class EventFile(msgspec.Struct, frozen=True):
+    """One file of events."""
+
+    name: str  # "events/2009-05-01.parquet"
+    events: int
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """What `log.json` says."""
+
+    format: str
+    version: int
+    events: int
+    articles: int
+    pools: int
+    dimension: int
+    contexts: Literal["dense", "sparse"]
+    article_features: int | None  # how many; None: articles have no features
+    timed: bool
+    recorded_propensity: bool
+    files: tuple[EventFile, ...]  # in the order of the events
+
+
+class _Heading(msgspec.Struct, frozen=True):
+    format: str
+    version: int
+
+
+def read_contents(folder: Path) -> Contents:
+    """`log.json`, or an error that says what is wrong with the folder.
+
+    >>> read_contents(Path("no-such-folder"))
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: no-such-folder: there is no such folder
+    """
+    path = folder / CONTENTS
+    if not folder.is_dir():
+        kind = "it is a file, not a folder" if folder.exists() else "there is no such folder"
+        raise FileNotFoundError(f"{folder}: {kind}")
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{folder}: not a topstory log (it has no {CONTENTS}); `topstory import` makes one"
+        ) from None
+    try:
+        heading = msgspec.json.decode(text, type=_Heading)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"{path}: not a topstory log's table of contents: {error}") from None
+    if heading.format != FORMAT:
+        raise ValueError(f"{path}: format is {heading.format!r}, not {FORMAT!r}")
+    if heading.version != VERSION:
+        raise ValueError(
+            f"{path}: the log is of version {heading.version}, and this topstory reads "
+            f"version {VERSION}; upgrade topstory"
+        )
+    try:
+        contents = msgspec.json.decode(text, type=Contents)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"{path}: damaged: {error}") from None
+    _check(contents, path)
+    return contents
+
+
+def write_contents(folder: Path, contents: Contents) -> None:
+    """Write `log.json`, laid out for people."""
+    text = msgspec.json.format(msgspec.json.encode(contents), indent=2)
+    (folder / CONTENTS).write_bytes(text + b"\n")
+
+
+def check_replaceable(folder: Path) -> None:
+    """Refuse to replace anything but a topstory log or an empty folder."""
+    if not folder.is_dir():
+        raise FileExistsError(f"{folder}: it is a file; choose another place for the log")
+    names = {entry.name for entry in folder.iterdir()}
+    if not names:
+        return
+    try:
+        heading = msgspec.json.decode((folder / CONTENTS).read_bytes(), type=_Heading)
+        is_log = heading.format == FORMAT
+    except (OSError, msgspec.DecodeError):
+        is_log = False
+    if not is_log:
+        raise FileExistsError(
+            f"{folder}: it is not empty and not a topstory log; "
+            "nothing was changed: empty it, or choose another place"
+        )
+    strangers = sorted(names - {CONTENTS, ARTICLES, POOLS, EVENTS, ".DS_Store"})
+    if strangers:
+        raise FileExistsError(
+            f"{folder}: besides a topstory log it holds {strangers[0]!r}, which replacing the log "
+            "would delete; nothing was changed: move it away, or choose another place"
+        )
+
+
+def _check(contents: Contents, path: Path) -> None:
+    counts = (contents.events, contents.articles, contents.pools, contents.dimension - 1)
+    if min(*counts, *(file.events for file in contents.files), contents.article_features or 0) < 0:
+        raise ValueError(f"{path}: damaged: it has a negative count")
+    for file in contents.files:
+        if not _FILE_NAME.fullmatch(file.name):
+            raise ValueError(f"{path}: damaged: {file.name!r} cannot be a file of events")
+    total = sum(file.events for file in contents.files)
+    if total != contents.events:
+        raise ValueError(
+            f"{path}: damaged: it counts {contents.events} events, but its files {total}"
+        )

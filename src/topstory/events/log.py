@@ -1,0 +1,304 @@
+"""The event log: what happened, in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from topstory.events.articles import ArticleTable
+from topstory.events.columns import ArrayRecord, Mask, blocks, reals, row_numbers
+from topstory.events.contexts import Contexts, as_contexts, context, take_contexts
+from topstory.events.event import Event
+from topstory.events.pools import Indices, PoolTable, as_lists, pool_numbers
+from topstory.events.propensity import recorded, uniform
+from topstory.events.shown import shown_positions
+from topstory.events.times import Moment, Times, as_datetime, as_microseconds, moment
+
+if TYPE_CHECKING:
+    from topstory.events.uniformity import Uniformity
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EventLog(ArrayRecord):
+    """Logged events in the order they are replayed in; columns never change.
+
+    Make one with `from_arrays`, `read` or `concat`; the constructor itself checks nothing.
+
+    >>> log = EventLog.from_arrays(
+    ...     users=[[0.2, 1.0], [0.7, 1.0], [0.1, 1.0]],
+    ...     pools=[["sports", "politics"], ["politics", "science", "arts"]],
+    ...     pool=[0, 0, 1],
+    ...     shown=["politics", "sports", "arts"],
+    ...     payoff=[1, 0, 0],
+    ...     timestamps=[1241136000, 1241136060, 1241222400],
+    ... )
+    >>> log
+    <EventLog: 3 events, 4 articles, 2 pools, 2009-05-01 to 2009-05-02, CTR 0.3333>
+    >>> log[2].pool, log[2].shown, round(log[2].propensity, 4)
+    (('politics', 'science', 'arts'), 'arts', 0.3333)
+    >>> len(log[:2]), len(log[log.payoff > 0]), len(log.between("2009-05-02", "2009-05-03"))
+    (2, 1, 1)
+    """
+
+    users: Contexts  # (n, d) float32, or SparseContexts
+    pool: npt.NDArray[np.int32]  # (n,) which pool
+    position: npt.NDArray[np.uint16] | npt.NDArray[np.int32]  # (n,) of the shown article in it
+    payoff: npt.NDArray[np.float32]  # (n,)
+    recorded_propensity: npt.NDArray[np.float32] | None  # (n,) None: 1 / the pool's size
+    times: Times | None
+    pool_table: PoolTable
+    article_table: ArticleTable
+
+    @classmethod
+    def from_arrays(
+        cls,
+        users: Any,
+        pools: Sequence[Iterable[str]],
+        pool: npt.ArrayLike,
+        shown: Any,
+        payoff: npt.ArrayLike,
+        articles: Mapping[str, npt.ArrayLike | None] | None = None,
+        timestamps: npt.ArrayLike | None = None,
+        propensity: npt.ArrayLike | None = None,
+    ) -> EventLog:
+        """A log from its columns; the first mistake found is an error that names the row.
+
+        Args:
+            users: (n, d) contexts, the constant included, kept as float32; or a scipy.sparse
+                matrix of zeros and ones. A read-only float32 array is taken without a copy.
+            pools: lists of article ids; events may share one.
+            pool: (n,) index into `pools`.
+            shown: (n,) article ids: a list, a numpy array, or (fastest) a dictionary-encoded
+                Arrow array.
+            payoff: (n,) a click 0/1, or any finite number.
+            articles: id -> (m,) features. Articles in no pool are kept. Without it, the ids are
+                those of the pools, in order of appearance.
+            timestamps: (n,) unix seconds, or datetime64 in UTC. They need not ascend: replay
+                runs in the log's order.
+            propensity: (n,) the probability with which `shown` was chosen; 1 / the pool's size
+                if not given, and the log counts as uniform if that is what is given.
+        """
+        contexts = as_contexts(users)
+        events = len(contexts)
+        lists = as_lists(pools)
+        if articles is None:
+            article_table = ArticleTable(tuple(dict.fromkeys(key for ids in lists for key in ids)))
+        else:
+            article_table = ArticleTable.from_mapping(articles)
+        pool_table = PoolTable.from_lists(lists, article_table)
+        numbered = pool_numbers(pool, events, len(pool_table))
+        times = None
+        if timestamps is not None:
+            times = Times.from_microseconds(as_microseconds(timestamps, events))
+        return cls(
+            users=contexts,
+            pool=numbered,
+            position=shown_positions(shown, numbered, pool_table, article_table),
+            payoff=reals("payoff", payoff, events),
+            recorded_propensity=recorded(propensity, numbered, pool_table),
+            times=times,
+            pool_table=pool_table,
+            article_table=article_table,
+        )
+
+    @classmethod
+    def read(cls, folder: str | PathLike[str]) -> EventLog:
+        """The log in a folder that `write` made (docs/log-format.md)."""
+        from topstory.events.reading import read
+
+        return read(folder)
+
+    def write(self, folder: str | PathLike[str]) -> None:
+        """Write the log as a folder of Parquet files, replacing the log that is there, if any.
+
+        It is there whole or not at all: a write that is killed leaves the old log as it was.
+        """
+        from topstory.events.writing import write
+
+        write(self, folder)
+
+    @classmethod
+    def concat(cls, logs: Iterable[EventLog]) -> EventLog:
+        """One log after the other. Pools and articles are united.
+
+        >>> log = EventLog.from_arrays(np.ones((1, 1)), [["a", "b"]], [0], ["b"], [1])
+        >>> EventLog.concat([log, log])
+        <EventLog: 2 events, 2 articles, 1 pool, untimed, CTR 1.0000>
+        """
+        from topstory.events.concatenation import concat
+
+        return concat(logs)
+
+    def uniformity(self, keep: Mask | None = None) -> Uniformity:
+        """Whether articles were shown uniformly at random from their pools: a chi-square test."""
+        from topstory.events.uniformity import uniformity
+
+        return uniformity(self, keep)
+
+    # -- what it holds --
+
+    def __len__(self) -> int:
+        return len(self.pool)
+
+    def __repr__(self) -> str:
+        def count(number: int, noun: str) -> str:
+            return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+        when = "untimed" if self.times is None else self.times.span()
+        return (
+            f"<EventLog: {count(len(self), 'event')}, {count(len(self.article_ids), 'article')}, "
+            f"{count(len(self.pool_table), 'pool')}, {when}, CTR {self.ctr:.4f}>"
+        )
+
+    @property
+    def ctr(self) -> float:
+        """The mean payoff; nan for a log without events."""
+        return float(self.payoff.mean(dtype=np.float64)) if len(self) else float("nan")
+
+    @property
+    def dimension(self) -> int:
+        """d: how many features a context has."""
+        return int(self.users.shape[1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns and tables (article ids aside)."""
+        columns: list[Any] = [self.users, self.pool, self.position, self.payoff]
+        columns += [self.recorded_propensity, None if self.times is None else self.times.ticks]
+        columns += [self.pool_offsets, self.pool_members, self.features]
+        return sum(column.nbytes for column in columns if column is not None)
+
+    @property
+    def propensity(self) -> npt.NDArray[np.float32]:
+        """(n,) the probability of showing what was shown: as recorded, or 1 / the pool's size."""
+        if self.recorded_propensity is not None:
+            return self.recorded_propensity
+        return uniform(self.pool, self.pool_table)
+
+    @property
+    def timestamps(self) -> npt.NDArray[np.datetime64] | None:
+        """(n,) datetime64[us] in UTC; None for an untimed log."""
+        return None if self.times is None else self.times.microseconds().view("M8[us]")
+
+    @property
+    def articles(self) -> Mapping[str, npt.NDArray[np.float64] | None]:
+        """Id -> (m,) features, read-only; the values are None if the log has no features."""
+        return self.article_table.mapping
+
+    @property
+    def article_ids(self) -> tuple[str, ...]:
+        """All ids, in the order of the article indices."""
+        return self.article_table.ids
+
+    @property
+    def features(self) -> npt.NDArray[np.float64] | None:
+        """(A, m) article features, or None."""
+        return self.article_table.features
+
+    @property
+    def pools(self) -> list[list[str]]:
+        """The pools as lists of ids (built anew on each call)."""
+        return self.pool_table.lists(self.article_ids)
+
+    @property
+    def pool_offsets(self) -> npt.NDArray[np.int64]:
+        """(P + 1,) where each pool begins in `pool_members`."""
+        return self.pool_table.offsets
+
+    @property
+    def pool_members(self) -> Indices:
+        """Article indices of all pools, end to end."""
+        return self.pool_table.members
+
+    @property
+    def pool_sizes(self) -> npt.NDArray[np.int64]:
+        """(P,) how many articles each pool holds."""
+        return self.pool_table.sizes
+
+    @property
+    def shown_index(self) -> Indices:
+        """(n,) index of the article shown (built anew on each call)."""
+        index = np.empty(len(self), np.int32)
+        for start, stop in blocks(len(self)):
+            places = self.pool_offsets[self.pool[start:stop]] + self.position[start:stop]
+            index[start:stop] = self.pool_members[places]
+        return index
+
+    @property
+    def shown(self) -> npt.NDArray[np.object_]:
+        """(n,) id of the article shown (built anew on each call)."""
+        ids = np.array([*self.article_ids, None], dtype=object)[:-1]  # never numpy's own strings
+        return ids[self.shown_index]
+
+    def context(self, i: int) -> npt.NDArray[np.float64]:
+        """(d,) the context of event i, dense."""
+        return context(self.users, i)
+
+    # -- parts of it --
+
+    @overload
+    def __getitem__(self, rows: int | np.integer[Any]) -> Event: ...
+
+    @overload
+    def __getitem__(self, rows: slice | npt.NDArray[Any] | list[int]) -> EventLog: ...
+
+    def __getitem__(self, rows: Any) -> Event | EventLog:
+        """An int gives an Event; a slice, a mask or an array of row numbers gives a log.
+
+        Rows in one piece (step 1) are views of this log's columns.
+        """
+        if isinstance(rows, int | np.integer):
+            return self._event(range(len(self))[rows])
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step == 1:
+                return self._take(slice(start, max(start, stop)))
+            return self._take(np.arange(start, stop, step))
+        return self._take(row_numbers(rows, len(self)))
+
+    def between(self, start: Moment | None = None, end: Moment | None = None) -> EventLog:
+        """The events with start <= time < end; None leaves that side open."""
+        if self.times is None:
+            raise ValueError(
+                "this log has no timestamps; take rows with log[start:stop], "
+                "or pass timestamps to from_arrays"
+            )
+        bounds = (None if edge is None else moment(edge) for edge in (start, end))
+        rows = np.flatnonzero(self.times.within(*bounds))
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+            return self._take(slice(int(rows[0]), int(rows[-1]) + 1))
+        return self._take(rows)
+
+    def __iter__(self) -> Iterator[Event]:
+        return map(self._event, range(len(self)))
+
+    def _take(self, rows: slice | npt.NDArray[np.intp]) -> EventLog:
+        propensity = self.recorded_propensity
+        return replace(
+            self,
+            users=take_contexts(self.users, rows),
+            pool=self.pool[rows],
+            position=self.position[rows],
+            payoff=self.payoff[rows],
+            recorded_propensity=None if propensity is None else propensity[rows],
+            times=None if self.times is None else self.times[rows],
+        )
+
+    def _event(self, i: int) -> Event:
+        number = int(self.pool[i])
+        begin, end = int(self.pool_offsets[number]), int(self.pool_offsets[number + 1])
+        ids = tuple(self.article_ids[a] for a in self.pool_members[begin:end])
+        propensity, times = self.recorded_propensity, self.times
+        return Event(
+            user=self.context(i),
+            pool=ids,
+            shown=ids[self.position[i]],
+            payoff=float(self.payoff[i]),
+            propensity=1.0 / len(ids) if propensity is None else float(propensity[i]),
+            timestamp=None if times is None else as_datetime(int(times.microseconds(i, i + 1)[0])),
+        )

@@ -1,0 +1,38 @@
+"""What every explorer is."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from topstory.kernels.compilation import Floats
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """How to choose, given estimates and widths: the best estimate + α·width; now and then a draw.
+
+    Every explorer is two numbers to the kernels: `bonus` is α, `share` the part of decisions that
+    are drawn uniformly from the pool.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    def bonus(self) -> float:
+        """How many widths are added to an estimate."""
+        return 0.0
+
+    @property
+    def share(self) -> float:
+        """The probability of a uniform draw instead of the best score."""
+        return 0.0
+
+    def scores(self, estimates: Floats, widths: Floats) -> Floats:
+        """What the articles are compared by."""
+        # Not estimates + 0·widths: an unseen article's width may be infinite.
+        return estimates + self.bonus * widths if self.bonus > 0 else np.array(estimates)
+
+    def parameters(self) -> dict[str, Any]:
+        """The arguments that make this explorer again."""
+        return asdict(self)

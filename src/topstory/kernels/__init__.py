@@ -1,0 +1,1 @@
+"""The arithmetic, compiled: arrays in, arrays out; no files, no hidden random numbers."""

@@ -1,0 +1,180 @@
+"""A user's context inside the kernels: a row of numbers or, when binary and sparse, which are on.
+
+Both forms add the same terms in the same order, so they give the same bits; the sparse one costs by
+the number of features that are on, not by d.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from topstory.kernels.compilation import Floats, compiled, specialised
+
+# Up to this d the loops over features are unrolled: one compilation for each d, three times faster.
+UNROLLED_UP_TO = 8
+
+
+class Dense(NamedTuple):
+    """One context x as d numbers. `unroll` has d entries to fix d at compile time, or none."""
+
+    values: Floats
+    unroll: tuple[int, ...]
+
+
+class Sparse(NamedTuple):
+    """One binary context: the features that are on, in ascending order."""
+
+    on: NDArray[np.int32]
+
+
+class SparseRows(NamedTuple):
+    """The binary contexts of many events: event t has indices[indptr[t]:indptr[t + 1]] on."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+
+
+def scratch(dimension: int) -> Dense:
+    """Room for one dense context, that `load` fills."""
+    return Dense(np.zeros(dimension), (0,) * dimension if dimension <= UNROLLED_UP_TO else ())
+
+
+def load(contexts: Any, t: int, room: Dense) -> Any:
+    """Event t's context."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(load, inline=True)
+def _load(contexts: Any, t: Any, room: Any) -> Any:
+    def dense(contexts: Any, t: Any, room: Any) -> Any:
+        for i in range(room.values.shape[0]):
+            room.values[i] = contexts[t, i]
+        return room
+
+    def sparse(contexts: Any, t: Any, room: Any) -> Any:
+        return Sparse(contexts.indices[contexts.indptr[t] : contexts.indptr[t + 1]])
+
+    return sparse if isinstance(contexts, types.NamedTuple) else dense
+
+
+def linear(v: Floats, a: int, x: Any) -> float:
+    """v_aᵀx."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(linear, inline=True)
+def _linear(v: Any, a: Any, x: Any) -> Any:
+    def unrolled(v: Any, a: Any, x: Any) -> float:
+        total = 0.0
+        for i in range(len(x.unroll)):
+            total += v[a, i] * x.values[i]
+        return total
+
+    def dense(v: Any, a: Any, x: Any) -> float:
+        total = 0.0
+        for i in range(x.values.shape[0]):
+            total += v[a, i] * x.values[i]
+        return total
+
+    def sparse(v: Any, a: Any, x: Any) -> float:
+        total = 0.0
+        for i in range(x.on.shape[0]):
+            total += v[a, x.on[i]]
+        return total
+
+    if x.instance_class is Sparse:
+        return sparse
+    return unrolled if len(x[1]) else dense
+
+
+def quadratic(S: Floats, a: int, x: Any) -> float:
+    """xᵀS_a x, at least 0; S_a is symmetric and only its lower triangle is read."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(quadratic, inline=True)
+def _quadratic(S: Any, a: Any, x: Any) -> Any:
+    def unrolled(S: Any, a: Any, x: Any) -> float:
+        total = 0.0
+        for i in range(len(x.unroll)):
+            half = 0.0
+            for j in range(i):
+                half += S[a, i, j] * x.values[j]
+            half += 0.5 * S[a, i, i] * x.values[i]
+            total += x.values[i] * half
+        return max(2.0 * total, 0.0)
+
+    def dense(S: Any, a: Any, x: Any) -> float:
+        total = 0.0
+        for i in range(x.values.shape[0]):
+            if x.values[i] != 0.0:
+                half = 0.0
+                for j in range(i):
+                    half += S[a, i, j] * x.values[j]
+                half += 0.5 * S[a, i, i] * x.values[i]
+                total += x.values[i] * half
+        return max(2.0 * total, 0.0)
+
+    def sparse(S: Any, a: Any, x: Any) -> float:
+        total = 0.0
+        for i in range(x.on.shape[0]):
+            half = 0.0
+            for j in range(i):
+                half += S[a, x.on[i], x.on[j]]
+            half += 0.5 * S[a, x.on[i], x.on[i]]
+            total += half
+        return max(2.0 * total, 0.0)
+
+    if x.instance_class is Sparse:
+        return sparse
+    return unrolled if len(x[1]) else dense
+
+
+def spread(x: Any, out: Floats) -> None:
+    """Write all d numbers of a context into `out`."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(spread, inline=False)
+def _spread(x: Any, out: Any) -> Any:
+    def dense(x: Any, out: Any) -> None:
+        for i in range(out.shape[0]):
+            out[i] = x.values[i]
+
+    def sparse(x: Any, out: Any) -> None:
+        for i in range(out.shape[0]):
+            out[i] = 0.0
+        for i in range(x.on.shape[0]):
+            out[x.on[i]] = 1.0
+
+    return sparse if x.instance_class is Sparse else dense
+
+
+def leaning(x: Any, dimension: int) -> int:
+    """The largest non-constant component: the user's segment. Of equals, the first."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(leaning, inline=True)
+def _leaning(x: Any, dimension: Any) -> Any:
+    def dense(x: Any, dimension: Any) -> int:
+        best = 0
+        top = x.values[0]
+        for i in range(1, dimension - 1):
+            best = i if x.values[i] > top else best
+            top = max(top, x.values[i])
+        return best
+
+    def sparse(x: Any, dimension: Any) -> int:
+        return x.on[0] if x.on.shape[0] and x.on[0] < dimension - 1 else 0
+
+    return sparse if x.instance_class is Sparse else dense
+
+
+@compiled
+def leanings(contexts: Any, room: Dense, start: int, out: NDArray[np.int32]) -> None:
+    """`leaning` of the events start, start + 1, … into `out`."""
+    for t in range(out.shape[0]):
+        out[t] = leaning(load(contexts, start + t, room), room.values.shape[0])

@@ -1,0 +1,81 @@
+"""A ridge regression for each article (Algorithm 1), kept by rank-one updates.
+
+With A = ridge·I + Σxxᵀ, b = Σrx, v = A⁻¹b, u = A⁻¹x and γ = 1 + xᵀu a trial is
+
+    A⁻¹ −= uuᵀ/γ        v += u (r − vᵀx)/γ
+
+and its halves are: shown, the same with r = 0; paid, v += r A⁻¹x with the new A⁻¹, which is u/γ.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topstory.kernels.algebra import add_square, dot, invert, multiply
+from topstory.kernels.compilation import Counters, Floats, specialised
+from topstory.kernels.contexts import linear, quadratic, spread
+from topstory.kernels.model import estimate, paid, shown, width
+
+# Rank-one updates drift: invert afresh after this many, or after d if that is more.
+REFRESH_AFTER = 1024
+
+
+class Disjoint(NamedTuple):
+    """All articles' regressions; `S` is A⁻¹."""
+
+    A: Floats  # (articles, d, d)
+    b: Floats  # (articles, d)
+    S: Floats  # (articles, d, d)
+    v: Floats  # (articles, d)
+    updates: Counters  # (articles,) since the last inversion
+    ridge: float
+    room: Floats  # (2, d)
+    square_room: Floats  # (d, d)
+
+
+@specialised(estimate, inline=True)
+def _estimate(state: Any, a: Any, x: Any, segment: Any) -> Any:
+    if state.instance_class is Disjoint:
+        return lambda state, a, x, segment: linear(state.v, a, x)
+    return None
+
+
+@specialised(width, inline=True)
+def _width(state: Any, a: Any, x: Any, segment: Any) -> Any:
+    if state.instance_class is Disjoint:
+        return lambda state, a, x, segment: np.sqrt(quadratic(state.S, a, x))
+    return None
+
+
+@specialised(shown, inline=False)
+def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
+    def body(state: Any, a: Any, x: Any, segment: Any) -> None:
+        context, u = state.room[0], state.room[1]
+        spread(x, context)
+        multiply(state.S, a, context, u)
+        scale = 1.0 / (1.0 + dot(context, u))
+        step = linear(state.v, a, x) * scale
+        for i in range(u.shape[0]):
+            state.v[a, i] -= step * u[i]
+        add_square(state.S, a, u, -scale)
+        add_square(state.A, a, context, 1.0)
+        state.updates[a] += 1
+        if state.updates[a] >= max(REFRESH_AFTER, u.shape[0]):
+            invert(state.A, a, state.ridge, state.S, state.square_room)
+            multiply(state.S, a, state.b[a], state.v[a])
+            state.updates[a] = 0
+
+    return body if state.instance_class is Disjoint else None
+
+
+@specialised(paid, inline=False)
+def _paid(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> Any:
+    def body(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> None:
+        context, u = state.room[0], state.room[1]
+        spread(x, context)
+        multiply(state.S, a, context, u)
+        for i in range(u.shape[0]):
+            state.b[a, i] += payoff * context[i]
+            state.v[a, i] += payoff * u[i]
+
+    return body if state.instance_class is Disjoint else None

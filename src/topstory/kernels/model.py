@@ -1,0 +1,48 @@
+"""What every model's state answers inside the kernels. Each model's file gives its own bodies.
+
+`a` is the article's slot in the state's arrays, `x` the user's context, `segment` his segment.
+"""
+
+from typing import Any
+
+from topstory.kernels.compilation import Slots, compiled, specialised
+
+
+def estimate(state: Any, a: int, x: Any, segment: int) -> float:
+    """The payoff to expect."""
+    raise NotImplementedError("called from kernels only")
+
+
+def width(state: Any, a: int, x: Any, segment: int) -> float:
+    """How unsure the estimate is: one standard deviation, up to the noise's scale."""
+    raise NotImplementedError("called from kernels only")
+
+
+def shown(state: Any, a: int, x: Any, segment: int) -> None:
+    """The first half of a trial: the article was shown."""
+    raise NotImplementedError("called from kernels only")
+
+
+def paid(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
+    """The second half of a trial: a payoff came, now or later, once or several times."""
+    raise NotImplementedError("called from kernels only")
+
+
+@compiled
+def learn(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
+    """Take in one trial whole: its two halves."""
+    shown(state, a, x, segment)
+    if payoff != 0.0:
+        paid(state, a, x, segment, payoff)
+
+
+def enter(state: Any, slots: Slots, start: int, stop: int) -> None:
+    """From now on the pool slots[start:stop] is asked about: bring it up to date."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(enter, inline=True)
+def _always_up_to_date(state: Any, slots: Any, start: Any, stop: Any) -> Any:
+    if hasattr(state.instance_class, "left_at"):  # it keeps some articles up to date, not all
+        return None
+    return lambda state, slots, start, stop: None

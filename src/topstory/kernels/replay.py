@@ -1,0 +1,229 @@
+"""Algorithm 3 over a log's columns: which events a policy retains, and what they paid.
+
+Most events are rejected, so the scan tries to prove that first: it scores the shown article, then
+the champion that last won for such users in this pool, then the others, last winners first. The
+first that beats the shown article ends the event. What is chosen never depends on this order.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topstory.kernels.compilation import Counters, Floats, Slots, compiled, inlined
+from topstory.kernels.contexts import Dense, leaning, load
+from topstory.kernels.model import enter, estimate, learn, width
+from topstory.kernels.randomness import EXPLORE, KEEP, LEARN, priority, stream, unit
+
+# Places in a bucket's row of sums: over its trials, also weighted by the pool's size K.
+TRIALS, PAYOFF, WEIGHT, WEIGHTED_PAYOFF = 0, 1, 2, 3
+DEPLOYMENT, LEARNING = 0, 1
+
+# Champions are remembered for each pool and this many kinds of users (by their leaning).
+KINDS = 8
+
+
+class Traffic(NamedTuple):
+    """The log's columns."""
+
+    contexts: Any  # (n, d) floats, or SparseRows
+    pool: Slots  # (n,)
+    position: NDArray[np.uint16] | NDArray[np.int32]  # (n,) of the shown article in its pool
+    payoff: NDArray[np.float32]  # (n,)
+    propensity: NDArray[np.float32]  # (n,), or (0,) for a uniform log
+    least: float  # the smallest K·propensity of the log
+
+
+class Pools(NamedTuple):
+    """Pool p holds the articles in slots[offsets[p]:offsets[p + 1]]."""
+
+    offsets: Counters  # (pools + 1,)
+    slots: Slots
+    keys: NDArray[np.uint64]  # (articles,) what an article's random priorities hang on
+
+
+class Rule(NamedTuple):
+    """How to choose, and from which events to learn."""
+
+    alpha: float
+    epsilon: float
+    seed: np.uint64
+    first: int  # number of the policy's first decision
+    size: float
+    log_seed: np.uint64  # for what is the same for every policy on a log
+
+
+class Memory(NamedTuple):
+    """What speeds up the scan without changing its result."""
+
+    order: Slots  # (2, slots) the pools' articles, last winners first: for each bucket
+    champion: Slots  # (pools, KINDS, 2)
+    current: Counters  # (1,) the pool that the state is prepared for
+
+
+class Tally(NamedTuple):
+    """What happened: sums by bucket and block of time, and by bucket and article."""
+
+    blocks: Floats  # (2, blocks, 4)
+    articles: Floats  # (2, articles, 2)
+
+
+@inlined
+def kept(traffic: Traffic, t: int, pool_size: int, log_seed: np.uint64) -> bool:
+    """Rejection sampling: keep an event with probability least/(K·propensity).
+
+    Then what was shown is uniform among the events kept.
+    """
+    if traffic.propensity.shape[0] == 0:
+        return True
+    chance = traffic.least / (pool_size * traffic.propensity[t])
+    return bool(unit(stream(log_seed, t), KEEP) < chance)
+
+
+@inlined
+def beats(
+    state: Any,
+    c: int,
+    s: int,
+    own: float,
+    x: Any,
+    segment: int,
+    alpha: float,
+    pools: Pools,
+    seed: np.uint64,
+    decision: int,
+) -> bool:
+    """Whether article c is chosen before article s, whose score is `own`."""
+    score = estimate(state, c, x, segment)
+    if alpha > 0.0 and score <= own:
+        score += alpha * width(state, c, x, segment)
+    if score == own:
+        root = stream(seed, decision)
+        return bool(priority(root, pools.keys[c]) > priority(root, pools.keys[s]))
+    return score > own
+
+
+@inlined
+def leads(
+    state: Any,
+    s: int,
+    own: float,
+    x: Any,
+    segment: int,
+    alpha: float,
+    pools: Pools,
+    seed: np.uint64,
+    decision: int,
+    memory: Memory,
+    bucket: int,
+    p: int,
+    kind: int,
+) -> bool:
+    """Whether article s, whose score is `own`, is the one chosen from pool p."""
+    champion = memory.champion[p, kind, bucket]
+    if champion != s and beats(state, champion, s, own, x, segment, alpha, pools, seed, decision):
+        return False
+    start = pools.offsets[p]
+    for j in range(start, pools.offsets[p + 1]):
+        c = memory.order[bucket, j]
+        if (
+            c != s
+            and c != champion
+            and beats(state, c, s, own, x, segment, alpha, pools, seed, decision)
+        ):
+            memory.order[bucket, j] = memory.order[bucket, start]
+            memory.order[bucket, start] = c
+            memory.champion[p, kind, bucket] = c
+            return False
+    memory.champion[p, kind, bucket] = s
+    return True
+
+
+@inlined
+def drawn(s: int, p: int, pools: Pools, root: np.uint64) -> bool:
+    """Whether article s is the one drawn uniformly from pool p: the highest priority."""
+    own = priority(root, pools.keys[s])
+    for j in range(pools.offsets[p], pools.offsets[p + 1]):
+        if priority(root, pools.keys[pools.slots[j]]) > own:
+            return False
+    return True
+
+
+@inlined
+def record(tally: Tally, bucket: int, block: int, s: int, payoff: float, pool_size: int) -> None:
+    """Count one trial."""
+    tally.blocks[bucket, block, TRIALS] += 1.0
+    tally.blocks[bucket, block, PAYOFF] += payoff
+    tally.blocks[bucket, block, WEIGHT] += pool_size
+    tally.blocks[bucket, block, WEIGHTED_PAYOFF] += pool_size * payoff
+    tally.articles[bucket, s, TRIALS] += 1.0
+    tally.articles[bucket, s, PAYOFF] += payoff
+
+
+@compiled
+def replay(
+    start: int,
+    traffic: Traffic,
+    pools: Pools,
+    segments: Slots,
+    blocks: Slots,
+    state: Any,
+    rule: Rule,
+    room: Dense,
+    memory: Memory,
+    tally: Tally,
+) -> None:
+    """Run the events start, start + 1, …, one for each entry of `blocks`.
+
+    `segments` holds their users' segments, or nothing when the model has none.
+    """
+    explores = rule.epsilon > 0.0
+    dimension = room.values.shape[0]
+    for i in range(blocks.shape[0]):
+        t = start + i
+        p = traffic.pool[t]
+        if p != memory.current[0]:
+            enter(state, pools.slots, pools.offsets[p], pools.offsets[p + 1])
+            memory.current[0] = p
+        pool_size = pools.offsets[p + 1] - pools.offsets[p]
+        s = pools.slots[pools.offsets[p] + traffic.position[t]]
+        x = load(traffic.contexts, t, room)
+        segment = segments[i] if segments.shape[0] else 0
+        kind = (segment if segments.shape[0] else leaning(x, dimension)) & (KINDS - 1)
+        decision = rule.first + t
+
+        own = estimate(state, s, x, segment)
+        deployed = leads(
+            state, s, own, x, segment, 0.0, pools, rule.seed, decision, memory, DEPLOYMENT, p, kind
+        )
+        chosen = deployed
+        if rule.alpha > 0.0:
+            own += rule.alpha * width(state, s, x, segment)
+            chosen = leads(
+                state,
+                s,
+                own,
+                x,
+                segment,
+                rule.alpha,
+                pools,
+                rule.seed,
+                decision,
+                memory,
+                LEARNING,
+                p,
+                kind,
+            )
+        if explores:
+            root = stream(rule.seed, decision)
+            if unit(root, EXPLORE) < rule.epsilon:
+                chosen = drawn(s, p, pools, root)
+
+        if (deployed or chosen) and kept(traffic, t, pool_size, rule.log_seed):
+            payoff = float(traffic.payoff[t])
+            if deployed:
+                record(tally, DEPLOYMENT, blocks[i], s, payoff, pool_size)
+            if chosen:
+                record(tally, LEARNING, blocks[i], s, payoff, pool_size)
+                if rule.size >= 1.0 or unit(stream(rule.log_seed, t), LEARN) < rule.size:
+                    learn(state, s, x, segment, payoff)

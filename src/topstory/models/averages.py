@@ -1,0 +1,34 @@
+"""Models that average payoffs in cells, one for each article and user segment."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from topstory.kernels.cells import Cells
+from topstory.models.model import Model
+
+
+class Averages(Model):
+    """The mean payoff of a cell's trials, and 1/√n as its width: infinite before the first."""
+
+    per_article: ClassVar[tuple[str, ...]] = ("shows", "total", "mean", "spread")
+    learns: ClassVar[bool] = True
+
+    def parameters(self) -> dict[str, Any]:
+        """None."""
+        return {}
+
+    def _segment_count(self, dimension: int) -> int:
+        return 1
+
+    def _fresh(self, capacity: int, dimension: int) -> Cells:
+        shape = (capacity, self._segment_count(dimension))
+        return Cells(
+            shows=np.zeros(shape),
+            total=np.zeros(shape),
+            mean=np.zeros(shape),
+            spread=np.full(shape, np.inf),
+            offset=np.zeros((0, 0)),
+            bonus=np.zeros(0),
+            learns=self.learns,
+        )

@@ -1,0 +1,16 @@
+"""Each article's average payoff, whoever the user is."""
+
+from typing import ClassVar
+
+from topstory.models.averages import Averages
+
+
+class ContextFree(Averages):
+    """The model of the paper's ε-greedy and ucb (§5.3 I): the mean payoff, width 1/√n.
+
+    >>> model = ContextFree()
+    >>> model.name
+    'context-free'
+    """
+
+    name: ClassVar[str] = "context-free"

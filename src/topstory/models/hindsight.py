@@ -1,0 +1,34 @@
+"""Each article's average payoff over a whole log, known from the start."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from topstory.kernels.compilation import Floats, Slots
+from topstory.models.averages import Averages
+
+
+class Hindsight(Averages):
+    """What the paper's `omniscient` knows (§5.3 I): every article's CTR in the log it is run on.
+
+    `ts.replay` tells it; it does not learn from trials.
+
+    >>> Hindsight().name
+    'hindsight'
+    """
+
+    name: ClassVar[str] = "hindsight"
+    learns: ClassVar[bool] = False
+
+    def look_back(self, slots: Slots, shows: Floats, payoff: Floats) -> None:
+        """Average the log's payoffs for each article; 0 for one never shown."""
+        self.state.shows[slots, 0] = shows
+        self.state.total[slots, 0] = payoff
+        self.state.mean[slots, 0] = payoff / np.maximum(shows, 1.0)
+        self.state.spread[slots, 0] = 0.0
+
+    def prepare(self, user: Floats, pool: Sequence[str]) -> None:
+        """Refuse to choose before a log was seen."""
+        if not self.state.shows.any():
+            raise ValueError("omniscient knows only the log it is replayed on: call ts.replay")

@@ -1,0 +1,131 @@
+"""LinUCB's hybrid model (Li et al. 2010, Algorithm 2)."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from topstory.kernels.compilation import Floats
+from topstory.kernels.hybrid import ACTIVE, CURRENT, Hybrid
+from topstory.models.linear import positive, residual, scaled_identities
+from topstory.models.model import Model
+
+
+class HybridLinear(Model):
+    """E[r] = zᵀβ + xᵀθ_a, Eq. (6): shared coefficients β over z = x ⊗ f, and a private θ_a.
+
+    What one article learns about its features f carries over to the others. Articles that come
+    without features have the constant alone, f = (1): then β is a mean that all θ_a share.
+
+    Args:
+        ridge: the weight of the prior θ_a = 0, in trials; 1 in the paper.
+        shared_ridge: the same for β = 0.
+
+    >>> HybridLinear(shared_ridge=10).parameters()
+    {'ridge': 1.0, 'shared_ridge': 10.0}
+    """
+
+    name: ClassVar[str] = "hybrid"
+    per_article: ClassVar[tuple[str, ...]] = (
+        *("A", "b", "A_inverse", "features", "updates"),
+        *("S", "v", "left_at"),
+    )
+    listed: ClassVar[tuple[str, ...]] = ("active", "current")
+    shared: ClassVar[tuple[str, ...]] = ("A0", "b0", "P", "beta", "clock")
+
+    def __init__(self, ridge: float = 1.0, shared_ridge: float = 1.0) -> None:
+        super().__init__()
+        self.ridge = positive("ridge", ridge)
+        self.shared_ridge = positive("shared_ridge", shared_ridge)
+        self._features: dict[str, Floats] = {}
+
+    def parameters(self) -> dict[str, Any]:
+        """Both ridges."""
+        return {"ridge": self.ridge, "shared_ridge": self.shared_ridge}
+
+    def _admit(self, article: str, features: Floats | None) -> None:
+        known = self._features.get(article)
+        if known is not None:
+            if features is not None and not np.array_equal(known, features):
+                raise ValueError(
+                    f"article {article!r} is known with other features; "
+                    "remove it before adding it with new ones"
+                )
+            return
+        given = np.ones(1) if features is None else features
+        if self._features and len(given) != self._feature_count():
+            raise ValueError(
+                f"article {article!r} comes with {'no' if features is None else len(given)} "
+                f"features, but others here have {self._feature_count()}: "
+                "add_article(id, features) takes the same number for each"
+            )
+        self._features[article] = given
+
+    def _feature_count(self) -> int:
+        return len(next(iter(self._features.values()))) if self._features else 1
+
+    def remove(self, article: str) -> None:
+        """Forget the article's own part; what it taught the shared part stays."""
+        slot = self.roster.slot(article) if article in self.roster else -1
+        super().remove(article)
+        self._features.pop(article, None)
+        if self._state is not None:
+            for field, place in (("active", ACTIVE), ("current", CURRENT)):
+                listed = getattr(self._state, field)
+                count = int(self._state.clock[place])
+                kept = listed[:count][listed[:count] != slot]
+                listed[: len(kept)] = kept
+                self._state.clock[place] = len(kept)
+
+    def _place(self, slot: int, article: str) -> None:
+        self.state.features[slot] = self._features[article]
+
+    def _fresh(self, capacity: int, dimension: int) -> Hybrid:
+        count = self._feature_count()
+        shared = dimension * count
+        return Hybrid(
+            A=scaled_identities(capacity, dimension, self.ridge),
+            b=np.zeros((capacity, dimension)),
+            A_inverse=scaled_identities(capacity, dimension, 1.0 / self.ridge),
+            features=np.ones((capacity, count)),
+            updates=np.zeros(capacity, np.int64),
+            A0=scaled_identities(1, shared, self.shared_ridge),
+            b0=np.zeros(shared),
+            P=scaled_identities(1, shared, 1.0 / self.shared_ridge),
+            beta=np.zeros(shared),
+            S=np.zeros((capacity, dimension, dimension)),
+            v=np.zeros((capacity, dimension)),
+            active=np.zeros(capacity, np.int32),
+            current=np.zeros(capacity, np.int32),
+            left_at=np.full(capacity, -1, np.int64),
+            clock=np.zeros(4, np.int64),
+            ridge=self.ridge,
+            shared_ridge=self.shared_ridge,
+            room=np.zeros((4, dimension)),
+            shared_room=np.zeros((2, shared)),
+            square_room=np.zeros((2, dimension, dimension)),
+            cholesky_room=np.zeros((shared, shared)),
+        )
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The state; the features also when there is none yet."""
+        rows = [self._features.get(article or "", np.ones(1)) for article in self.roster.ids]
+        return super().arrays() or ({"features": np.array(rows)} if rows else {})
+
+    def restore(
+        self, ids: list[str | None], dimension: int | None, arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> None:
+        """Take over a stored state, the articles' features first."""
+        features = arrays.get("features", np.ones((len(ids), 1)))
+        if features.ndim != 2 or len(features) != len(ids):
+            raise ValueError(f"features: expected {len(ids)} rows, found {features.shape}")
+        self._features = {
+            article: row.copy() for article, row in zip(ids, features, strict=True) if article
+        }
+        super().restore(ids, dimension, arrays)
+
+    def drift(self) -> float:
+        """The largest entry of |A·A⁻¹ − I|, the shared A0 included."""
+        slots, state = len(self.roster.ids), self.state
+        return max(residual(state.A[:slots], state.A_inverse[:slots]), residual(state.A0, state.P))

@@ -1,0 +1,72 @@
+"""Which article sits in which slot of a model's arrays."""
+
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def article_key(article: str) -> int:
+    """64 bits that stand for an article id wherever random priorities are drawn.
+
+    They come from the id alone, so that a choice does not hang on the order of pools or slots.
+
+    >>> article_key("109513") == article_key("109513") != article_key("109514")
+    True
+    """
+    return int.from_bytes(blake2b(article.encode(), digest_size=8).digest(), "little")
+
+
+class Roster:
+    """Article ids and their slots. The slots of removed articles are used again.
+
+    >>> roster = Roster()
+    >>> [roster.add(article) for article in ("a", "b", "c")]
+    [0, 1, 2]
+    >>> roster.remove("b"), roster.add("d"), len(roster)
+    (1, 1, 3)
+    """
+
+    def __init__(self, ids: list[str | None] | None = None) -> None:
+        self.ids: list[str | None] = list(ids or [])  # by slot; None where one was removed
+        self._slots = {article: slot for slot, article in enumerate(self.ids) if article}
+        self._keys = np.array([article_key(article or "") for article in self.ids], np.uint64)
+
+    def __contains__(self, article: object) -> bool:
+        return article in self._slots
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def articles(self) -> list[str]:
+        """The articles, in the order of their slots."""
+        return [article for article in self.ids if article is not None]
+
+    def slot(self, article: str) -> int:
+        """The article's slot; KeyError if it has none."""
+        return self._slots[article]
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        """The articles' keys, by slot."""
+        return self._keys
+
+    def add(self, article: str) -> int:
+        """Give the article a slot: one that became free, or a new one at the end."""
+        free = len(self._slots) < len(self.ids)
+        slot = self.ids.index(None) if free else len(self.ids)
+        if free:
+            self.ids[slot] = article
+        else:
+            self.ids.append(article)
+            if slot >= len(self._keys):
+                self._keys = np.concatenate([self._keys, np.zeros(max(16, slot), np.uint64)])
+        self._keys[slot] = article_key(article)
+        self._slots[article] = slot
+        return slot
+
+    def remove(self, article: str) -> int:
+        """Take the article's slot away; which one it was."""
+        slot = self._slots.pop(article)
+        self.ids[slot] = None
+        return slot

@@ -1,0 +1,73 @@
+"""Each article's average payoff, corrected for the user by an offset known beforehand."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from topstory.kernels.cells import Cells
+from topstory.kernels.compilation import Floats
+from topstory.models.averages import Averages
+from topstory.models.model import finite_vector
+
+Offset = Mapping[str, npt.ArrayLike] | Callable[[Floats, str], float]
+
+
+class Warm(Averages):
+    """Context-free mean + user-specific offset: ε-greedy (warm) and ucb (warm), §5.3 II.
+
+    Args:
+        offset: a table, article -> (d,) weights o_a, for an offset o_aᵀx (what a bilinear model
+            xᵀWf_a gives; an article not in it has none); or a function of (user, article), which
+            replay calls event by event, in Python.
+
+    >>> model = Warm({"rain": [0.01, -0.01, 0.0]})
+    >>> model.compiles, Warm(lambda user, article: 0.0).compiles
+    (True, False)
+    """
+
+    name: ClassVar[str] = "warm"
+    per_article: ClassVar[tuple[str, ...]] = (*Averages.per_article, "offset", "bonus")
+
+    def __init__(self, offset: Offset) -> None:
+        super().__init__()
+        self._function = offset if callable(offset) else None
+        self._table: dict[str, Floats] = {}
+        if not callable(offset):
+            self._table = {article: finite_vector(row, article) for article, row in offset.items()}
+
+    def parameters(self) -> dict[str, Any]:
+        """The table."""
+        if self._function is not None:
+            return {}
+        return {"offset": {article: row.tolist() for article, row in self._table.items()}}
+
+    def callables(self) -> tuple[str, ...]:
+        """The offset, if it is a function."""
+        return () if self._function is None else ("offset",)
+
+    @property
+    def compiles(self) -> bool:
+        """Only with a table."""
+        return self._function is None
+
+    def _fresh(self, capacity: int, dimension: int) -> Cells:
+        cells = super()._fresh(capacity, dimension)
+        return cells._replace(offset=np.zeros((capacity, dimension)), bonus=np.zeros(capacity))
+
+    def _place(self, slot: int, article: str) -> None:
+        weights = self._table.get(article)
+        if weights is not None:
+            if len(weights) != self.dimension:
+                raise ValueError(
+                    f"the offset of article {article!r} has {len(weights)} weights, "
+                    f"but a context has {self.dimension} features"
+                )
+            self.state.offset[slot] = weights
+
+    def prepare(self, user: Floats, pool: Sequence[str]) -> None:
+        """Ask the function for the user's offsets."""
+        if self._function is not None:
+            for article in pool:
+                self.state.bonus[self.roster.slot(article)] = self._function(user, article)

@@ -1,0 +1,178 @@
+"""A policy: a model and an explorer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from topstory.explorers import Explorer, Greedy
+from topstory.kernels import choice as kernel
+from topstory.kernels.compilation import Floats, Slots
+from topstory.kernels.contexts import Dense, scratch
+from topstory.kernels.model import learn, paid, shown
+from topstory.models import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A decision: the article to show, and the probability with which it was chosen.
+
+    >>> Choice("rain", 0.5).article
+    'rain'
+    """
+
+    article: str
+    propensity: float
+
+
+class Policy:
+    """Chooses an article for each user, and learns from what it paid.
+
+    A decision's randomness hangs on (seed, number of the decision, article) alone: the same seed
+    gives the same choices, one event at a time or in `ts.replay`.
+
+    Args:
+        model: what to expect of an article for a user.
+        explorer: how to choose, given the model's estimates and widths.
+        seed: a whole number >= 0.
+
+    >>> import topstory as ts
+    >>> policy = Policy(ts.DisjointLinear(), ts.UpperConfidence(0.5), seed=0)
+    >>> user, pool = [0.8, 0.2, 1.0], ["rain", "sun"]
+    >>> policy.learn(user, "rain", payoff=1)
+    >>> policy.choose(user, pool)
+    Choice(article='rain', propensity=1.0)
+    >>> policy.estimates(user, pool).round(3), policy.widths(user, pool).round(3)
+    (array([0.627, 0.   ]), array([0.792, 1.296]))
+    """
+
+    def __init__(self, model: Model, explorer: Explorer, seed: int = 0) -> None:
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, got {seed!r}")
+        self.model = model
+        self.explorer = explorer
+        self.seed = int(seed)
+        self.decisions = 0  # how many it has made: the number of the next one
+        self._room: Dense | None = None
+
+    def __repr__(self) -> str:
+        numbers = self.model.parameters() | self.explorer.parameters() | {"seed": self.seed}
+        listed = ", ".join(f"{k}={v!r}" for k, v in numbers.items() if not isinstance(v, dict))
+        return f"<Policy: {self.model.name} × {self.explorer.name}, {listed}>"
+
+    # -- deciding --
+
+    def choose(self, user: npt.ArrayLike, pool: Sequence[str]) -> Choice:
+        """Which article to show to this user: a decision."""
+        chosen = self._choose(user, pool, self.explorer)
+        self.decisions += 1
+        return chosen
+
+    def greedy(self, user: npt.ArrayLike, pool: Sequence[str]) -> Choice:
+        """What the deployment bucket would show: the best estimate. Not counted as a decision."""
+        return self._choose(user, pool, Greedy())
+
+    def _choose(self, user: npt.ArrayLike, pool: Sequence[str], explorer: Explorer) -> Choice:
+        slots, estimates, widths = self._scored(user, pool)
+        place, propensity = kernel.choose(
+            explorer.scores(estimates, widths),
+            self.model.roster.keys[slots],
+            explorer.share,
+            np.uint64(self.seed),
+            self.decisions,
+        )
+        return Choice(pool[place], propensity)
+
+    def estimates(self, user: npt.ArrayLike, pool: Sequence[str]) -> Floats:
+        """(len(pool),) the payoff to expect of each article."""
+        return self._scored(user, pool)[1]
+
+    def widths(self, user: npt.ArrayLike, pool: Sequence[str]) -> Floats:
+        """(len(pool),) how unsure each estimate is; infinite if nothing is known."""
+        return self._scored(user, pool)[2]
+
+    def scores(self, user: npt.ArrayLike, pool: Sequence[str]) -> Floats:
+        """(len(pool),) what the explorer compares: for an upper confidence bound, the bound."""
+        return self.explorer.scores(*self._scored(user, pool)[1:])
+
+    def _scored(self, user: npt.ArrayLike, pool: Sequence[str]) -> tuple[Slots, Floats, Floats]:
+        x = self._context(user)
+        slots = self.model.slots(pool)
+        self.model.prepare(x.values, pool)
+        estimates, widths = np.empty(len(slots)), np.empty(len(slots))
+        segment = self.model.segment(x.values)
+        kernel.score(self.model.state, x, segment, slots, estimates, widths)
+        return slots, estimates, widths
+
+    # -- learning --
+
+    def learn(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
+        """Take in a trial whole: the same as `shown`, then `paid`."""
+        amount = _amount(payoff)
+        x, slot = self._context(user), self.model.add_if_new(article)
+        learn(self.model.state, slot, x, self.model.segment(x.values), amount)
+
+    def shown(self, user: npt.ArrayLike, article: str) -> None:
+        """The first half of a trial: the article was shown to the user."""
+        x, slot = self._context(user), self.model.add_if_new(article)
+        shown(self.model.state, slot, x, self.model.segment(x.values))
+
+    def paid(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
+        """The second half: a payoff came, now or later, once or in parts, in any order."""
+        amount = _amount(payoff)
+        x, slot = self._context(user), self.model.add_if_new(article)
+        paid(self.model.state, slot, x, self.model.segment(x.values), amount)
+
+    def add_article(self, article: str, features: npt.ArrayLike | None = None) -> None:
+        """Make an article known, with its features if it has any (m numbers, constant included)."""
+        self.model.add(article, features)
+
+    def remove_article(self, article: str) -> None:
+        """Forget an article. One that only leaves the pool for a while need not be removed."""
+        self.model.remove(article)
+
+    # -- keeping --
+
+    def copy(self) -> Self:
+        """A policy of its own in the same state."""
+        twin = type(self)(self.model.copy(), self.explorer, self.seed)
+        twin.decisions = self.decisions
+        return twin
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one safetensors file, whole or not at all."""
+        from topstory.policies.storage import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], **callables: Any) -> Policy:
+        """The policy that `save` wrote, exact to the bit.
+
+        Functions are not stored: one that was given as `assignment` or `offset` is given again.
+        """
+        from topstory.policies.storage import load
+
+        return load(path, callables)
+
+    def _context(self, user: npt.ArrayLike) -> Dense:
+        values = np.asarray(user, np.float64)
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise ValueError(f"a user is a vector of finite numbers, got {user!r}")
+        self.model.see(len(values))
+        if self._room is None:
+            self._room = scratch(len(values))
+        self._room.values[:] = values
+        return self._room
+
+
+def _amount(payoff: float) -> float:
+    amount = float(payoff)
+    if not np.isfinite(amount):
+        raise ValueError(f"a payoff is a finite number, got {payoff!r}")
+    return amount

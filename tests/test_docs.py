@@ -1,0 +1,149 @@
+"""The documentation is true: its snippets run, its commands succeed, its modules exist."""
+
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+FENCE = re.compile(
+    r"^ *(?P<marks>```+) *(?P<language>\w*)(?P<options>[^`\n]*)\n"
+    r"(?P<body>.*?)^ *(?P=marks)`* *$",
+    re.MULTILINE | re.DOTALL,
+)
+COMMAND = re.compile(r"^\$ (?P<command>topstory\b(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
+MODULE = re.compile(r"`(?P<name>topstory(?:\.[a-z_]+)+)`")
+
+
+class Fence(NamedTuple):
+    """One fenced block: its language, options and text, and the line its text begins on."""
+
+    language: str
+    options: list[str]
+    body: str
+    line: int
+
+
+def fences(text: str) -> list[Fence]:
+    return [
+        Fence(
+            match["language"],
+            match["options"].split(),
+            textwrap.dedent(match["body"]),
+            text.count("\n", 0, match.start("body")) + 1,
+        )
+        for match in FENCE.finditer(text)
+    ]
+
+
+def run_python(page: Path, module: ModuleType) -> None:
+    """Run the page's python fences in one namespace; tracebacks show the page's own lines."""
+    for fence in fences(page.read_text("utf-8")):
+        if fence.language == "python":
+            padding = "\n" * (fence.line - 1)
+            try:
+                exec(compile(padding + fence.body, page, "exec"), module.__dict__)
+            except Exception as error:
+                error.add_note(f"in the python fence at {page.name}:{fence.line}")
+                raise
+
+
+def run_commands(page: Path, directory: Path) -> None:
+    """Run the `$ topstory` lines of the page's console fences; each must exit with 0."""
+    installed = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for fence in fences(page.read_text("utf-8")):
+        if fence.language != "console" or "notest" in fence.options:
+            continue
+        for match in COMMAND.finditer(fence.body):
+            done = subprocess.run(
+                ["bash", "-o", "pipefail", "-c", match["command"]],
+                cwd=directory,
+                env={**os.environ, "PATH": installed},
+                capture_output=True,
+                text=True,
+            )
+            line = fence.line + fence.body.count("\n", 0, match.start())
+            assert done.returncode == 0, (
+                f"{page.name}:{line}: $ {match['command']}\n"
+                f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
+            )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_snippet_of_the_documentation_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Classes defined in a snippet look their own module up by its name.
+    module = ModuleType("documentation_page")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    run_python(page, module)
+    run_commands(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_module_named_in_the_documentation_exists(page: Path) -> None:
+    for match in MODULE.finditer(page.read_text("utf-8")):
+        pkgutil.resolve_name(match["name"])
+
+
+PAGE = """
+```python
+x = 20
+```
+
+1. Indented, and in the same namespace:
+
+    ```python
+    x += 1
+    ```
+
+```console
+$ false
+$ topstory --help
+```
+
+```console notest
+$ topstory --no-such-option
+```
+"""
+
+
+def test_python_fences_share_one_namespace(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    module = ModuleType("page")
+    run_python(page, module)
+    assert module.__dict__["x"] == 21
+
+
+def test_a_broken_python_fence_fails_with_its_line(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE + "```python\nfine = 1\n1 / 0\n```\n")
+    with pytest.raises(ZeroDivisionError) as caught:
+        run_python(page, ModuleType("page"))
+    entry = caught.traceback[-1]
+    assert entry.path == page
+    assert page.read_text().splitlines()[entry.lineno] == "1 / 0"
+
+
+def test_only_topstory_commands_without_notest_are_run(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    run_commands(page, tmp_path)
+
+
+def test_a_failing_command_fails_with_its_line(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ topstory --help\n$ topstory \\\n    --no-such-option\n```\n")
+    with pytest.raises(AssertionError, match=r"page\.md:3: \$ topstory"):
+        run_commands(page, tmp_path)
