@@ -35,7 +35,7 @@ elif moment == "contents":
 elif moment == "after":
     exchange = replacing._exchange
     replacing._exchange = lambda *paths: exchange(*paths) and die()
-n = 400_000
+n = 200_000
 log = EventLog.from_arrays(
     np.random.default_rng(0).random((n, 6)), [["x", "y"]], np.zeros(n, int), np.full(n, "y"),
     np.zeros(n), timestamps=np.arange(n),
@@ -75,20 +75,20 @@ def test_a_write_killed_after_the_exchange_leaves_the_new_log(tmp_path: Path) ->
     OLD.write(tmp_path / "log")
     with start(tmp_path / "log", "after") as writer:
         assert writer.wait() == -signal.SIGKILL
-    assert len(EventLog.read(tmp_path / "log")) == 400_000
+    assert len(EventLog.read(tmp_path / "log")) == 200_000
     NEW.write(tmp_path / "log")
     assert same(EventLog.read(tmp_path / "log"), NEW)
     assert hidden(tmp_path) == []
 
 
 def test_no_kill_9_at_any_moment_damages_a_log(tmp_path: Path) -> None:
-    for delay in np.linspace(0, 0.6, 8):
+    for delay in np.linspace(0, 0.4, 5):
         OLD.write(tmp_path / "log")
         with start(tmp_path / "log", "any") as writer:
             time.sleep(delay)
             writer.kill()
         log = EventLog.read(tmp_path / "log")
-        assert same(log, OLD) or len(log) == 400_000
+        assert same(log, OLD) or len(log) == 200_000
     OLD.write(tmp_path / "log")
     assert os.listdir(tmp_path) == ["log"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -53,7 +53,7 @@ def naive(log: EventLog) -> tuple[float, int]:
         expected += member / len(event.pool)
         covariance += np.diag(member) / len(event.pool)
         covariance -= np.outer(member, member) / len(event.pool) ** 2
-    enough = expected >= 5
+    enough = expected >= uniformity.FEWEST
     covariance = covariance[np.ix_(enough, enough)]
     gap = (observed - expected)[enough]
     if not len(gap):
@@ -87,6 +87,7 @@ def test_pools_that_share_nothing_add_up() -> None:
 
 
 @given(seed=st.integers(0, 10**6), events=st.integers(0, 300), count=st.integers(1, 6))
+@example(seed=147, events=72, count=5)  # an article expected 5 times, on the verge of too few
 def test_it_equals_the_definition(seed: int, events: int, count: int) -> None:
     random = np.random.default_rng(seed)
     log = random_log(random, events, random_pools(random, 8, count, (1, 6)))
@@ -114,10 +115,10 @@ def test_one_pool_per_event_gives_what_shared_pools_give() -> None:
 
 
 def test_p_values_of_uniform_logs_are_uniform() -> None:
-    """Kolmogorov-Smirnov over 400 logs, at 0.1 %: one seed in a thousand would fail."""
+    """Kolmogorov-Smirnov over 300 logs, at 0.1 %: one seed in a thousand would fail."""
     random = np.random.default_rng(1)
     p_values = []
-    for _ in range(400):
+    for _ in range(300):
         pools = random_pools(random, 40, 15, (2, 20))
         p_values.append(random_log(random, 4000, pools).uniformity().p_value)
     assert stats.kstest(p_values, "uniform").pvalue > 0.001
@@ -128,7 +129,7 @@ def test_p_values_are_uniform_when_articles_are_left_out(monkeypatch: pytest.Mon
     monkeypatch.setattr(uniformity, "MOST", 10)
     random = np.random.default_rng(2)
     p_values = []
-    for _ in range(400):
+    for _ in range(300):
         found = random_log(random, 3000, random_pools(random, 40, 15, (2, 20))).uniformity()
         assert (found.articles, found.degrees_of_freedom) == (10, 10)
         assert found.excluded > 0
@@ -204,7 +205,7 @@ class TestStandouts:
         assert found["c"].z < -10
 
     def test_uniform_logs_have_a_standout_once_in_a_hundred(self) -> None:
-        """Articles expected about 6 times, where a normal tail would raise several times the alarms.
+        """Articles expected about 6 times, where a normal tail would raise too many alarms.
 
         At most 1 % of logs by design; 500 logs have more than 14 with probability 2e-4."""
         random = np.random.default_rng(6)

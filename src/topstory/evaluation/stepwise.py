@@ -11,8 +11,7 @@ import numpy as np
 from topstory.evaluation.logged import CHUNK, Logged
 from topstory.events import EventLog
 from topstory.kernels.compilation import Slots
-from topstory.kernels.randomness import LEARN, stream, unit
-from topstory.kernels.replay import DEPLOYMENT, LEARNING, Tally, kept, record
+from topstory.kernels.replay import DEPLOYMENT, LEARNING, Tally, kept, record, teaches
 
 
 def replay_stepwise(
@@ -54,7 +53,7 @@ def replay_stepwise(
                 record(tally, DEPLOYMENT, block, s, payoff, len(pool))
             if chosen:
                 record(tally, LEARNING, block, s, payoff, len(pool))
-                if size >= 1.0 or unit(stream(log_seed, t), LEARN) < size:
+                if teaches(t, size, log_seed):
                     trained.learn(user, article, payoff)
     if progress is not None:
         progress(len(log), len(log))

@@ -140,8 +140,6 @@ class EventLog(ArrayRecord):
 
         return uniformity(self, keep)
 
-    # -- what it holds --
-
     def __len__(self) -> int:
         return len(self.pool)
 
@@ -239,8 +237,6 @@ class EventLog(ArrayRecord):
         """(d,) the context of event i, dense."""
         return context(self.users, i)
 
-    # -- parts of it --
-
     @overload
     def __getitem__(self, rows: int | np.integer[Any]) -> Event: ...
 
@@ -264,10 +260,7 @@ class EventLog(ArrayRecord):
     def between(self, start: Moment | None = None, end: Moment | None = None) -> EventLog:
         """The events with start <= time < end; None leaves that side open."""
         if self.times is None:
-            raise ValueError(
-                "this log has no timestamps; take rows with log[start:stop], "
-                "or pass timestamps to from_arrays"
-            )
+            raise ValueError("this log has no timestamps; take rows with log[start:stop]")
         bounds = (None if edge is None else moment(edge) for edge in (start, end))
         rows = np.flatnonzero(self.times.within(*bounds))
         if len(rows) and rows[-1] - rows[0] == len(rows) - 1:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-FEWEST = 5  # expected impressions below which the chi-square approximation is not trusted
+# Expected impressions below which the chi-square approximation is not trusted: 5, less what
+# rounding takes from a sum of fractions that is 5 exactly.
+FEWEST = 5 - 1e-9
 MOST = 2_000  # articles whose covariance is factored: 0.07 s; any sub-vector's is exact
 STANDOUT_LEVEL = 0.01  # for all articles together
 NEVER_LEVEL = 1e-6  # for one article in one pool

@@ -37,40 +37,31 @@ def judge(log: EventLog, found: Uniformity) -> Verdict:
     """
     if not len(log):
         return Verdict(False, ("Not fit for replay: the log has no events.",))
-    survivors = None
+    fit, survivors = True, None
     if log.recorded_propensity is not None:
         survivors = _survivors(log)
-        fit, first = (
-            True,
-            (
-                "Fit for replay by rejection sampling: propensities are recorded and not uniform; "
-                f"about {survivors:.1%} of the events survive."
-            ),
+        reason = (
+            "Fit for replay by rejection sampling: propensities are recorded and not uniform; "
+            f"about {survivors:.1%} of the events survive."
         )
     elif not found.degrees_of_freedom:
-        fit, first = (
-            True,
-            (
-                "Too few events to test whether articles were shown uniformly: "
-                "replay takes it on trust."
-            ),
+        reason = (
+            "Too few events to test whether articles were shown uniformly: "
+            "replay takes it on trust."
         )
     elif found.p_value >= LEVEL:
-        fit, first = (
-            True,
-            (f"Fit for replay: articles were shown uniformly at random (p = {found.p_value:.2g})."),
+        reason = (
+            f"Fit for replay: articles were shown uniformly at random (p = {found.p_value:.2g})."
         )
     else:
-        fit, first = (
-            False,
-            (
-                "Not fit for replay: articles were not shown uniformly at random "
-                f"(p = {found.p_value:.2g}) and no propensities are recorded; "
-                "replaying it gives biased numbers. Record the probability of each choice, "
-                "or log a share of the traffic with uniformly random choices."
-            ),
+        fit = False
+        reason = (
+            "Not fit for replay: articles were not shown uniformly at random "
+            f"(p = {found.p_value:.2g}) and no propensities are recorded; "
+            "replaying it gives biased numbers. Record the probability of each choice, "
+            "or log a share of the traffic with uniformly random choices."
         )
-    return Verdict(fit, (first, *_remarks(log, found)), survivors)
+    return Verdict(fit, (reason, *_remarks(log, found)), survivors)
 
 
 def _survivors(log: EventLog) -> float:

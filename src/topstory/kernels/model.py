@@ -36,6 +36,18 @@ def learn(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
         paid(state, a, x, segment, payoff)
 
 
+@compiled
+def learn_shown(state: Any, a: int, x: Any, segment: int) -> None:
+    """The first half alone."""
+    shown(state, a, x, segment)
+
+
+@compiled
+def learn_paid(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
+    """The second half alone."""
+    paid(state, a, x, segment, payoff)
+
+
 def enter(state: Any, slots: Slots, start: int, stop: int) -> None:
     """From now on the pool slots[start:stop] is asked about: bring it up to date."""
     raise NotImplementedError("called from kernels only")

@@ -81,6 +81,12 @@ def kept(traffic: Traffic, t: int, pool_size: int, log_seed: np.uint64) -> bool:
 
 
 @inlined
+def teaches(t: int, size: float, log_seed: np.uint64) -> bool:
+    """Whether event t is among the share of events to learn from: the same for every policy."""
+    return bool(size >= 1.0 or unit(stream(log_seed, t), LEARN) < size)
+
+
+@inlined
 def beats(
     state: Any,
     c: int,
@@ -225,5 +231,5 @@ def replay(
                 record(tally, DEPLOYMENT, blocks[i], s, payoff, pool_size)
             if chosen:
                 record(tally, LEARNING, blocks[i], s, payoff, pool_size)
-                if rule.size >= 1.0 or unit(stream(rule.log_seed, t), LEARN) < rule.size:
+                if teaches(t, rule.size, rule.log_seed):
                     learn(state, s, x, segment, payoff)

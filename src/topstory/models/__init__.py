@@ -6,6 +6,7 @@ from topstory.models.hindsight import Hindsight
 from topstory.models.hybrid import HybridLinear
 from topstory.models.model import Model
 from topstory.models.nothing import Nothing
+from topstory.models.offset import LinearOffset, fit_offset
 from topstory.models.segmented import Segmented
 from topstory.models.warm import Warm
 
@@ -14,8 +15,10 @@ __all__ = [
     "DisjointLinear",
     "Hindsight",
     "HybridLinear",
+    "LinearOffset",
     "Model",
     "Nothing",
     "Segmented",
     "Warm",
+    "fit_offset",
 ]

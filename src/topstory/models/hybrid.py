@@ -110,7 +110,8 @@ class HybridLinear(Model):
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The state; the features also when there is none yet."""
-        rows = [self._features.get(article or "", np.ones(1)) for article in self.roster.ids]
+        blank = np.ones(self._feature_count())
+        rows = [self._features.get(article or "", blank) for article in self.roster.ids]
         return super().arrays() or ({"features": np.array(rows)} if rows else {})
 
     def restore(

@@ -14,7 +14,7 @@ from topstory.explorers import Explorer, Greedy
 from topstory.kernels import choice as kernel
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import Dense, scratch
-from topstory.kernels.model import learn, paid, shown
+from topstory.kernels.model import learn, learn_paid, learn_shown
 from topstory.models import Model
 
 
@@ -120,13 +120,13 @@ class Policy:
     def shown(self, user: npt.ArrayLike, article: str) -> None:
         """The first half of a trial: the article was shown to the user."""
         x, slot = self._context(user), self.model.add_if_new(article)
-        shown(self.model.state, slot, x, self.model.segment(x.values))
+        learn_shown(self.model.state, slot, x, self.model.segment(x.values))
 
     def paid(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
         """The second half: a payoff came, now or later, once or in parts, in any order."""
         amount = _amount(payoff)
         x, slot = self._context(user), self.model.add_if_new(article)
-        paid(self.model.state, slot, x, self.model.segment(x.values), amount)
+        learn_paid(self.model.state, slot, x, self.model.segment(x.values), amount)
 
     def add_article(self, article: str, features: npt.ArrayLike | None = None) -> None:
         """Make an article known, with its features if it has any (m numbers, constant included)."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save as to_bytes
 
 from topstory.explorers import EpsilonGreedy, Explorer, Greedy, Uniform, UpperConfidence
 from topstory.models import (
@@ -70,8 +70,9 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
     target = Path(path)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        save_file(arrays, unfinished, metadata)
-        with unfinished.open("rb") as file:
+        with unfinished.open("wb") as file:
+            file.write(to_bytes(arrays, metadata))
+            file.flush()
             os.fsync(file.fileno())
         unfinished.replace(target)
     finally:

@@ -1,0 +1,194 @@
+"""Plain transcriptions of the paper, to be checked by eye: what is compiled must equal them."""
+
+import math
+from abc import ABC, abstractmethod
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from topstory.events import EventLog
+
+Floats = npt.NDArray[np.float64]
+BITS = 2**64 - 1
+
+
+def mix(z: int) -> int:
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & BITS
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & BITS
+    return z ^ (z >> 31)
+
+
+def root(seed: int, event: int) -> int:
+    return mix((mix(seed) + (event + 1) * 0x9E3779B97F4A7C15) & BITS)
+
+
+def priority(seed: int, event: int, article: str) -> int:
+    key = int.from_bytes(blake2b(article.encode(), digest_size=8).digest(), "little")
+    return mix(root(seed, event) ^ key)
+
+
+def draw(seed: int, event: int, what: int) -> float:
+    return float((mix(root(seed, event) ^ what) >> 11) / 2**53)
+
+
+EXPLORE, LEARN = 0x243F6A8885A308D3, 0x13198A2E03707344
+
+
+class Twin(ABC):
+    """A model as the paper writes it."""
+
+    @abstractmethod
+    def bound(self, x: Floats, a: str) -> tuple[float, float]:
+        """Estimate and width."""
+
+    @abstractmethod
+    def learn(self, x: Floats, a: str, r: float) -> None: ...
+
+
+class Algorithm1(Twin):
+    """LinUCB with disjoint linear models."""
+
+    def __init__(self, d: int, ridge: float) -> None:
+        self.d, self.ridge = d, ridge
+        self.A: dict[str, Floats] = {}
+        self.b: dict[str, Floats] = {}
+
+    def bound(self, x: Floats, a: str) -> tuple[float, float]:
+        A = self.A.setdefault(a, self.ridge * np.eye(self.d))
+        b = self.b.setdefault(a, np.zeros(self.d))
+        inverse = np.linalg.inv(A)
+        theta = inverse @ b
+        return float(theta @ x), math.sqrt(x @ inverse @ x)
+
+    def learn(self, x: Floats, a: str, r: float) -> None:
+        self.A[a] = self.A[a] + np.outer(x, x)
+        self.b[a] = self.b[a] + r * x
+
+
+class Algorithm2(Twin):
+    """LinUCB with hybrid linear models, line by line."""
+
+    def __init__(self, d: int, features: dict[str, Floats], ridge: float, shared: float) -> None:
+        k = d * len(next(iter(features.values())))
+        self.d, self.k, self.ridge, self.features = d, k, ridge, features
+        self.A0, self.b0 = shared * np.eye(k), np.zeros(k)
+        self.A: dict[str, Floats] = {}
+        self.B: dict[str, Floats] = {}
+        self.b: dict[str, Floats] = {}
+
+    def bound(self, x: Floats, a: str) -> tuple[float, float]:
+        A = self.A.setdefault(a, self.ridge * np.eye(self.d))
+        B = self.B.setdefault(a, np.zeros((self.d, self.k)))
+        b = self.b.setdefault(a, np.zeros(self.d))
+        z = np.outer(x, self.features[a]).ravel()
+        A0_inverse, A_inverse = np.linalg.inv(self.A0), np.linalg.inv(A)
+        beta = A0_inverse @ self.b0
+        theta = A_inverse @ (b - B @ beta)
+        s = (
+            z @ A0_inverse @ z
+            - 2 * z @ A0_inverse @ B.T @ A_inverse @ x
+            + x @ A_inverse @ x
+            + x @ A_inverse @ B @ A0_inverse @ B.T @ A_inverse @ x
+        )
+        return float(z @ beta + x @ theta), math.sqrt(max(0.0, float(s)))
+
+    def learn(self, x: Floats, a: str, r: float) -> None:
+        A, B, b = self.A[a], self.B[a], self.b[a]
+        z = np.outer(x, self.features[a]).ravel()
+        self.A0 = self.A0 + B.T @ np.linalg.inv(A) @ B
+        self.b0 = self.b0 + B.T @ np.linalg.inv(A) @ b
+        A, B, b = A + np.outer(x, x), B + np.outer(x, z), b + r * x
+        self.A[a], self.B[a], self.b[a] = A, B, b
+        self.A0 = self.A0 + np.outer(z, z) - B.T @ np.linalg.inv(A) @ B
+        self.b0 = self.b0 + r * z - B.T @ np.linalg.inv(A) @ b
+
+
+class Averages(Twin):
+    """Mean payoff and 1/√n for each article, or each article and segment; maybe an offset."""
+
+    def __init__(self, segmented: bool = False, offset: dict[str, Floats] | None = None) -> None:
+        self.segmented, self.offset = segmented, offset or {}
+        self.n: dict[Any, int] = {}
+        self.total: dict[Any, float] = {}
+
+    def cell(self, x: Floats, a: str) -> Any:
+        return (a, int(np.argmax(x[:-1]))) if self.segmented else a
+
+    def bound(self, x: Floats, a: str) -> tuple[float, float]:
+        n, total = self.n.get(self.cell(x, a), 0), self.total.get(self.cell(x, a), 0.0)
+        extra = float(x @ self.offset[a]) if a in self.offset else 0.0
+        return (total / n if n else 0.0) + extra, 1 / math.sqrt(n) if n else math.inf
+
+    def learn(self, x: Floats, a: str, r: float) -> None:
+        cell = self.cell(x, a)
+        self.n[cell] = self.n.get(cell, 0) + 1
+        self.total[cell] = self.total.get(cell, 0.0) + r
+
+
+class Fixed(Twin):
+    """Each article's mean, known beforehand and never changed."""
+
+    def __init__(self, means: dict[str, float]) -> None:
+        self.means = means
+
+    def bound(self, x: Floats, a: str) -> tuple[float, float]:
+        return self.means.get(a, 0.0), 0.0
+
+    def learn(self, x: Floats, a: str, r: float) -> None: ...
+
+
+def algorithm3(
+    model: Twin, alpha: float, epsilon: float, seed: int, log: EventLog, size: float, log_seed: int
+) -> tuple[list[int], list[int]]:
+    """Policy_Evaluator in plain Python: the events retained for learning, and for deployment."""
+    learned, deployed = [], []
+    for t, event in enumerate(log):
+        pool = list(event.pool)
+        order = {a: priority(seed, t, a) for a in pool}
+        bounds = {a: model.bound(event.user, a) for a in pool}
+        greedy = max(pool, key=lambda a: (bounds[a][0], order[a]))
+        if epsilon > 0 and draw(seed, t, EXPLORE) < epsilon:
+            choice = max(pool, key=lambda a: order[a])
+        elif alpha > 0:
+            choice = max(pool, key=lambda a: (bounds[a][0] + alpha * bounds[a][1], order[a]))
+        else:
+            choice = greedy
+        if greedy == event.shown:
+            deployed.append(t)
+        if choice == event.shown:
+            learned.append(t)
+            if size >= 1 or draw(log_seed, t, LEARN) < size:
+                model.learn(event.user, event.shown, event.payoff)
+    return learned, deployed
+
+
+class StackedRidge:
+    """One ridge regression over all coefficients at once: β, then a θ for each article (Eq. 6)."""
+
+    def __init__(self, d: int, ridge: float, shared: float, features: dict[str, Floats]) -> None:
+        self.d, self.features = d, features
+        self.k = d * len(next(iter(features.values())))
+        self.places = {a: self.k + i * d for i, a in enumerate(features)}
+        size = self.k + d * len(features)
+        self.gram = np.diag(np.r_[np.full(self.k, shared), np.full(size - self.k, ridge)])
+        self.target = np.zeros(size)
+
+    def row(self, x: Floats, a: str) -> Floats:
+        row = np.zeros(len(self.target))
+        row[: self.k] = np.outer(x, self.features[a]).ravel()
+        row[self.places[a] : self.places[a] + self.d] = x
+        return row
+
+    def shown(self, x: Floats, a: str) -> None:
+        self.gram += np.outer(self.row(x, a), self.row(x, a))
+
+    def paid(self, x: Floats, a: str, r: float) -> None:
+        self.target += r * self.row(x, a)
+
+    def bounds(self, x: Floats, pool: list[str]) -> tuple[Floats, Floats]:
+        """Estimates and widths."""
+        rows = np.array([self.row(x, a) for a in pool])
+        solved = np.linalg.solve(self.gram, np.column_stack([self.target, rows.T]))
+        return rows @ solved[:, 0], np.sqrt(np.einsum("ij,ji->i", rows, solved[:, 1:]))
