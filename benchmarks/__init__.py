@@ -1,1 +1,19 @@
 """Speed and memory, measured: `python -m benchmarks`."""
+
+import hashlib
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def _kernels_hash() -> str:
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "src" / "topstory" / "kernels").glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+# numba does not notice that a kernel called from another file changed, so each state of the kernels
+# has a cache of its own. numba reads the variable when it is imported: that must come after this.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "bench" / _kernels_hash()))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from topstory.models import Nothing as Nothing
     from topstory.models import Segmented as Segmented
     from topstory.models import Warm as Warm
+    from topstory.models import fit_offset as fit_offset
     from topstory.policies import Choice as Choice
     from topstory.policies import Policy as Policy
     from topstory.policies import policy as policy
@@ -34,7 +35,7 @@ _ROOMS = {
     "events": ("Event", "EventLog", "inspect"),
     "models": (
         *("ContextFree", "DisjointLinear", "Hindsight", "HybridLinear"),
-        *("Nothing", "Segmented", "Warm"),
+        *("Nothing", "Segmented", "Warm", "fit_offset"),
     ),
     "explorers": ("EpsilonGreedy", "Greedy", "Uniform", "UpperConfidence"),
     "policies": ("Choice", "Policy", "policy"),

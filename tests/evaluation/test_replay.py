@@ -252,6 +252,15 @@ def test_an_empty_log_gives_no_trials() -> None:
     assert np.isnan(result.learning.interval.low)
 
 
+def test_a_log_that_never_pays_has_no_relative_ctr() -> None:
+    log = ts.EventLog.from_arrays([[1.0]] * 40, [["a", "b"]], [0] * 40, ["a", "b"] * 20, [0] * 40)
+    first, second = ts.replay(make("random"), log), ts.replay(make("ucb"), log)
+    assert np.isnan(first.learning.relative_ctr)
+    assert np.isnan(first.learning.weighted_relative_ctr)
+    assert np.isnan(ts.lift(second, over=first).value)
+    assert first.learning.interval.high > 0
+
+
 def test_a_log_that_is_not_uniform_is_reported_loudly() -> None:
     random = np.random.default_rng(0)
     shown = random.choice(["a", "b"], 2000, p=[0.7, 0.3])

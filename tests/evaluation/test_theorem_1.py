@@ -17,9 +17,9 @@ RUNS, TRIALS, K = 320, 40, 4
 LEVEL = 0.001
 
 # A log full of ties. Of users of kind 0 nothing is known, not even the constant: a linear model
-# gives every article the same score for them, for ever. They click most, so that a tie that the shown
-# article wins, which retains all of them, would also show in the CTR. The others are few kinds
-# with payoffs 0 and 1, whose scores tie again and again.
+# gives every article the same score for them, for ever. They click most, so that a tie that the
+# shown article wins, which retains all of them, would also show in the CTR. The others are few
+# kinds with payoffs 0 and 1, whose scores tie again and again.
 PLACE = World(
     users=np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]),
     features=np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]),

@@ -81,7 +81,7 @@ def replay(
     ... )
     >>> result = ts.replay(ts.policy("ucb", alpha=0.5), log)
     >>> result.learning.trials, result.learning.ctr > result.random_ctr
-    (516, True)
+    (526, True)
     """
     if not 0 <= size <= 1:
         raise ValueError(f"size must be between 0 and 1: the share to learn from, got {size!r}")

@@ -66,12 +66,12 @@ class Bucket:
     @property
     def relative_ctr(self) -> float:
         """The CTR divided by the random policy's."""
-        return self.ctr / _rate(self.log_sums, TRIALS, PAYOFF)
+        return _ratio(self.ctr, _rate(self.log_sums, TRIALS, PAYOFF))
 
     @property
     def weighted_relative_ctr(self) -> float:
         """The pool-weighted CTR divided by the random policy's: the log's mean payoff."""
-        return self.weighted_ctr / _rate(self.log_sums, WEIGHT, WEIGHTED_PAYOFF)
+        return _ratio(self.weighted_ctr, _rate(self.log_sums, WEIGHT, WEIGHTED_PAYOFF))
 
     @property
     def interval(self) -> Interval:
@@ -153,6 +153,11 @@ class Result:
         """The random policy's CTR, which relative CTRs divide by."""
         return _rate(self.learning.log_sums, TRIALS, PAYOFF)
 
+    @property
+    def weighted_random_ctr(self) -> float:
+        """The random policy's pool-weighted CTR: the log's mean payoff."""
+        return _rate(self.learning.log_sums, WEIGHT, WEIGHTED_PAYOFF)
+
 
 @dataclass(frozen=True)
 class Lift:
@@ -186,8 +191,11 @@ def lift(result: Result, over: Result, bucket: str = "deployment", level: float 
         theirs.sums[:, PAYOFF],
         level,
     )
-    ratio = ours.ctr / theirs.ctr if theirs.ctr else float("nan")
-    return Lift(ratio - 1, Interval(interval.low - 1, interval.high - 1))
+    return Lift(_ratio(ours.ctr, theirs.ctr) - 1, Interval(interval.low - 1, interval.high - 1))
+
+
+def _ratio(rate: float, base: float) -> float:
+    return rate / base if base else float("nan")
 
 
 def _rate(sums: Floats, trials: int, payoff: int) -> float:

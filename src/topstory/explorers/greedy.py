@@ -10,7 +10,8 @@ from topstory.explorers.explorer import Explorer
 class Greedy(Explorer):
     """Always the best estimate: how the deployment bucket is served (§5.4).
 
-    >>> Greedy().scores([0.1, 0.2], [9.0, 0.0])
+    >>> import numpy as np
+    >>> Greedy().scores(np.array([0.1, 0.2]), np.array([9.0, 0.0]))
     array([0.1, 0.2])
     """
 

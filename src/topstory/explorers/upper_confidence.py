@@ -11,7 +11,8 @@ from topstory.explorers.explorer import Explorer
 class UpperConfidence(Explorer):
     """The best estimate + α·width: an upper confidence bound (§2.2; Eq. (5) for linear models).
 
-    >>> UpperConfidence(0.5).scores([0.1, 0.2], [1.0, 0.0])
+    >>> import numpy as np
+    >>> UpperConfidence(0.5).scores(np.array([0.1, 0.2]), np.array([1.0, 0.0]))
     array([0.6, 0.2])
     """
 

@@ -36,9 +36,14 @@ class SparseRows(NamedTuple):
     indices: NDArray[np.int32]
 
 
+def unrolling(length: int) -> tuple[int, ...]:
+    """`length` entries, a number that kernels know when compiled; none if they are many."""
+    return (0,) * length if length <= UNROLLED_UP_TO else ()
+
+
 def scratch(dimension: int) -> Dense:
     """Room for one dense context, that `load` fills."""
-    return Dense(np.zeros(dimension), (0,) * dimension if dimension <= UNROLLED_UP_TO else ())
+    return Dense(np.zeros(dimension), unrolling(dimension))
 
 
 def load(contexts: Any, t: int, room: Dense) -> Any:

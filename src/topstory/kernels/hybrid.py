@@ -65,6 +65,8 @@ class Hybrid(NamedTuple):
     shared_room: Floats  # (2, dm)
     square_room: Floats  # (2, d, d)
     cholesky_room: Floats  # (dm, dm)
+    unroll: tuple[int, ...]  # unrolling(d)
+    unroll_features: tuple[int, ...]  # unrolling(m)
 
 
 @compiled
@@ -129,6 +131,8 @@ def aim(state: Hybrid, a: int) -> None:
 def move_forms(state: Hybrid, a: int, shrink: float, step: float) -> None:
     """S −= shrink·ggᵀ and v += step·g for every article in use; those idle for long are let go."""
     u, h, folded, g = state.room[1], state.shared_room[1], state.room[2], state.room[3]
+    d = len(state.unroll) if len(state.unroll) else u.shape[0]
+    m = len(state.unroll_features) if len(state.unroll_features) else state.features.shape[1]
     state.clock[CHANGES] += 1
     i = 0
     while i < state.clock[ACTIVE]:
@@ -138,13 +142,20 @@ def move_forms(state: Hybrid, a: int, shrink: float, step: float) -> None:
             state.clock[ACTIVE] -= 1
             state.active[i] = state.active[state.clock[ACTIVE]]
             continue
-        fold(state, h, article, folded)
-        multiply(state.A_inverse, article, folded, g)
-        for k in range(g.shape[0]):
-            g[k] = state.ridge * g[k] + (u[k] if article == a else 0.0)
+        for k in range(d):
+            total = 0.0
+            for j in range(m):
+                total += h[k * m + j] * state.features[article, j]
+            folded[k] = total
+        for k in range(d):
+            total = 0.0
+            for j in range(d):
+                total += state.A_inverse[article, j, k] * folded[j]
+            g[k] = state.ridge * total + (u[k] if article == a else 0.0)
+        for k in range(d):
             state.v[article, k] += step * g[k]
-        if shrink != 0.0:
-            add_square(state.S, article, g, -shrink)
+            for j in range(d):
+                state.S[article, k, j] -= shrink * g[k] * g[j]
         i += 1
 
 

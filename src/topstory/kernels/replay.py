@@ -127,19 +127,18 @@ def leads(
 ) -> bool:
     """Whether article s, whose score is `own`, is the one chosen from pool p."""
     champion = memory.champion[p, kind, bucket]
-    if champion != s and beats(state, champion, s, own, x, segment, alpha, pools, seed, decision):
-        return False
     start = pools.offsets[p]
-    for j in range(start, pools.offsets[p + 1]):
-        c = memory.order[bucket, j]
+    for j in range(start - 1, pools.offsets[p + 1]):
+        c = champion if j < start else memory.order[bucket, j]
         if (
             c != s
-            and c != champion
+            and (c != champion or j < start)
             and beats(state, c, s, own, x, segment, alpha, pools, seed, decision)
         ):
-            memory.order[bucket, j] = memory.order[bucket, start]
-            memory.order[bucket, start] = c
-            memory.champion[p, kind, bucket] = c
+            if j >= start:
+                memory.order[bucket, j] = memory.order[bucket, start]
+                memory.order[bucket, start] = c
+                memory.champion[p, kind, bucket] = c
             return False
     memory.champion[p, kind, bucket] = s
     return True

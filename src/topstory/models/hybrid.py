@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.kernels.compilation import Floats
+from topstory.kernels.contexts import unrolling
 from topstory.kernels.hybrid import ACTIVE, CURRENT, Hybrid
 from topstory.models.linear import positive, residual, scaled_identities
 from topstory.models.model import Model
@@ -106,6 +107,8 @@ class HybridLinear(Model):
             shared_room=np.zeros((2, shared)),
             square_room=np.zeros((2, dimension, dimension)),
             cholesky_room=np.zeros((shared, shared)),
+            unroll=unrolling(dimension),
+            unroll_features=unrolling(count),
         )
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

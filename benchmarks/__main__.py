@@ -1,0 +1,80 @@
+"""Run the benchmarks: `python -m benchmarks [--quick] [--markdown PAGE] [PART …]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks import ROOT, growth, live, machine, memory, replay, startup, storage
+from benchmarks.tables import Section, fill_in
+
+PARTS: dict[str, Callable[[bool], Section]] = {
+    "replay": replay.run,
+    "growth": growth.run,
+    "memory": memory.run,
+    "startup": startup.run,
+    "live": live.run,
+    "log": storage.run,
+}
+RESULTS = ROOT / ".cache" / "bench" / "results.json"
+
+
+def main() -> int:
+    """Measure, print, and keep the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all if none is named"
+    )
+    parser.add_argument("--quick", action="store_true", help="small sizes: does it all still run?")
+    parser.add_argument(
+        "--markdown", type=Path, metavar="PAGE", help="write the tables into a page, at its marks"
+    )
+    given = parser.parse_args()
+    if unknown := set(given.parts) - set(PARTS):
+        parser.error(f"no part is called {', '.join(sorted(unknown))}: {', '.join(PARTS)}")
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    found = machine.facts()
+    sections: dict[str, Section] = {}
+    loads: dict[str, float] = {}
+    seconds: dict[str, float] = {}
+    for name in given.parts or PARTS:
+        began = perf_counter()
+        sections[name] = PARTS[name](given.quick)
+        seconds[name] = perf_counter() - began
+        loads[name] = os.getloadavg()[0]
+        sections[name].print(console)
+    about = machine.section(found, loads, given.quick)
+    about.print(console)
+    if given.markdown:
+        shown = {"machine": about, **sections}
+        fill_in(given.markdown, {name: part.markdown() for name, part in shown.items()})
+    _keep(
+        {
+            "machine": found,
+            "quick": given.quick,
+            "load": loads,
+            "seconds": seconds,
+            "parts": {name: part.figures for name, part in sections.items()},
+        }
+    )
+    console.print(
+        f"{sum(seconds.values()):.0f} s; figures in {RESULTS.relative_to(ROOT)}", highlight=False
+    )
+    return 0
+
+
+def _keep(results: dict[str, Any]) -> None:
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(results, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

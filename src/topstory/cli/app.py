@@ -1,0 +1,39 @@
+"""The commands and what they share."""
+
+from typing import Annotated
+
+import typer
+
+from topstory import __version__
+from topstory.cli.demo import demo
+from topstory.cli.failures import told
+from topstory.cli.inspect import inspect
+from topstory.cli.replay import replay
+
+app = typer.Typer(
+    help="Learn which story to lead with, for each visitor.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+for command in (replay, inspect, demo):
+    app.command()(told(command))
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"topstory {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Learn which story to lead with, for each visitor."""

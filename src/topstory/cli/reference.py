@@ -1,0 +1,168 @@
+"""The command reference, from the commands themselves.
+
+python -m topstory.cli.reference > docs/cli.md
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import typer
+from msgspec import inspect as types
+
+from topstory.cli.app import app
+from topstory.cli.report import (
+    BucketReport,
+    LiftReport,
+    PolicyReport,
+    Report,
+    UniformityReport,
+    WarmReport,
+)
+from topstory.events import Inspection, Uniformity
+from topstory.events.inspection import ArticleSummary, Day
+from topstory.events.uniformity import NeverShown, Standout
+
+INTRODUCTION = """\
+# Command line
+
+<!-- Made by `python -m topstory.cli.reference > docs/cli.md`: edit the commands, not this page. -->
+
+Answers go to standard output: tables for people, or one JSON document with `--json`. Progress and
+warnings go to standard error. `topstory --version` prints the version.
+
+| exit status | meaning |
+|---|---|
+| 0 | done |
+| 1 | failed, with one sentence on standard error (`TOPSTORY_DEBUG=1` also shows where) |
+| 2 | wrong usage |
+| 130 | interrupted by Ctrl-C |
+"""
+
+EXAMPLES = {
+    "replay": """\
+```console notest
+$ topstory replay logs/ --policy linucb-hybrid --alpha 0.3
+$ topstory replay logs/ --policy all --alpha 0.3 --epsilon 0.1 --warm-from last-month/
+$ topstory replay logs/ --policy egreedy,ucb --json | jq '.policies[].deployment.ctr'
+```
+""",
+    "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
+    "demo": "```console notest\n$ topstory demo\n```\n",
+}
+
+JSON = {
+    "replay": "JSON of replay and demo",
+    "inspect": "JSON of inspect",
+    "demo": "JSON of replay and demo",
+}
+
+WORDS: dict[type, str] = {
+    types.IntType: "whole number",
+    types.FloatType: "number",
+    types.StrType: "text",
+    types.BoolType: "true or false",
+    types.DateType: "date",
+    types.DateTimeType: "time",
+    types.NoneType: "null",
+}
+
+
+def reference() -> str:
+    """The whole page, in Markdown.
+
+    >>> reference().splitlines()[0]
+    '# Command line'
+    """
+    group: Any = typer.main.get_command(app)
+    parts = [INTRODUCTION]
+    for name, command in group.commands.items():
+        parts += _command(name, command)
+    parts += _schema()
+    return "\n".join(parts)
+
+
+def _command(name: str, command: Any) -> Iterator[str]:
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
+    usage = " ".join(["topstory", name, *(p.name.upper() for p in arguments), "[OPTIONS]"])
+    yield f"## topstory {name}\n\n```text\n{usage}\n```\n"
+    yield inspect.cleandoc(command.help) + "\n"
+    yield EXAMPLES[name]
+    yield "| | |\n|---|---|"
+    for param in arguments:
+        yield f"| `{param.name.upper()}` | {param.help} |"
+    for param in options:
+        yield f"| {_spelling(param)} | {_cell(param.help)}{_default(param)} |"
+    title = JSON[name]
+    yield f"\nThe fields of `--json`: [{title}](#{title.lower().replace(' ', '-')}).\n"
+
+
+def _spelling(option: Any) -> str:
+    value = "" if option.is_flag else f" {option.metavar}"
+    return ", ".join(f"`{spelled}{value}`" for spelled in option.opts)
+
+
+def _default(option: Any) -> str:
+    if option.required:
+        return " Required."
+    told = option.default is not None and not option.is_flag
+    return f" Default: {option.default:,}." if told else ""
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _schema() -> Iterator[str]:
+    yield f"## {JSON['replay']}\n"
+    yield "Intervals are pairs, low and high; what cannot be known is null. Fields may be added.\n"
+    for record in (Report, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport):
+        yield from _record(record)
+    yield f"## {JSON['inspect']}\n"
+    yield "Times are in UTC; what cannot be known is null. Fields may be added.\n"
+    for found in (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown):
+        yield from _record(found)
+
+
+def _record(record: type[msgspec.Struct]) -> Iterator[str]:
+    yield f"**{record.__name__}**: {(inspect.getdoc(record) or '').splitlines()[0]}\n"
+    fields = [(field.name, types.type_info(field.type)) for field in msgspec.structs.fields(record)]
+    if any(isinstance(kind, types.Metadata) for _, kind in fields):
+        yield "| field | type | meaning |\n|---|---|---|"
+    else:
+        yield "| field | type |\n|---|---|"
+    for name, kind in fields:
+        meaning = ""
+        if isinstance(kind, types.Metadata):
+            meaning = f" {_cell((kind.extra_json_schema or {})['description'])} |"
+        yield f"| `{name}` | {_kind(kind)} |{meaning}"
+    yield ""
+
+
+def _kind(found: Any) -> str:
+    """A type in words.
+
+    >>> _kind(types.type_info(tuple[float, float] | None))
+    '[number, number] or null'
+    """
+    if isinstance(found, types.Metadata):
+        return _kind(found.type)
+    if isinstance(found, types.UnionType):
+        return " or ".join(_kind(each) for each in found.types)
+    if isinstance(found, types.TupleType):
+        return f"[{', '.join(_kind(each) for each in found.item_types)}]"
+    if isinstance(found, types.VarTupleType):
+        return f"list of {_kind(found.item_type)}"
+    if isinstance(found, types.DictType):
+        return f"{_kind(found.key_type)} → {_kind(found.value_type)}"
+    if isinstance(found, types.StructType):
+        return found.cls.__name__
+    return WORDS[type(found)]
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

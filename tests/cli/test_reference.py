@@ -1,0 +1,25 @@
+"""docs/cli.md is what the commands say of themselves."""
+
+from pathlib import Path
+
+import pytest
+
+from topstory.cli.reference import reference
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text("utf-8") == reference(), (
+        "stale: python -m topstory.cli.reference > docs/cli.md"
+    )
+
+
+def test_it_does_not_depend_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = reference()
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERMINAL_WIDTH", "40")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert reference() == wide
+    assert "\x1b" not in wide
+    assert "[/" not in wide  # rich's markup

@@ -1,0 +1,175 @@
+"""`topstory replay` says what `ts.replay` finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.running import answer, run, words
+
+import topstory as ts
+from topstory.policies import REGISTRY
+
+
+def same_bucket(told: dict[str, Any], bucket: Any) -> bool:
+    return bool(
+        told["trials"] == bucket.trials
+        and told["payoff"] == bucket.payoff
+        and told["ctr"] == bucket.ctr
+        and told["interval"] == list(bucket.interval)
+        and told["relative_ctr"] == bucket.relative_ctr
+        and told["relative_interval"] == list(bucket.relative_interval)
+        and told["weighted_ctr"] == bucket.weighted_ctr
+        and told["weighted_interval"] == list(bucket.weighted_interval)
+        and told["weighted_relative_ctr"] == bucket.weighted_relative_ctr
+    )
+
+
+def test_json_equals_the_python_api(logs: Path) -> None:
+    told = answer(
+        *("replay", logs / "uniform", "--policy", "linucb-hybrid", "--alpha", 0.4),
+        *("--ridge", 3, "--shared-ridge", 2, "--size", 0.5, "--seed", 7),
+    )
+    log = ts.EventLog.read(logs / "uniform")
+    policy = ts.policy("linucb-hybrid", alpha=0.4, ridge=3.0, shared_ridge=2.0, seed=7)
+    result = ts.replay(policy, log, size=0.5, seed=7)
+    (found,) = told["policies"]
+    assert same_bucket(found["deployment"], result.deployment)
+    assert same_bucket(found["learning"], result.learning)
+    assert found["parameters"] == {"alpha": 0.4, "ridge": 3.0, "shared_ridge": 2.0}
+    assert found["paper"] == "linucb (hybrid)"
+    assert found["deployment_lift"] is None
+    assert (told["format"], told["version"]) == ("topstory-replay", 1)
+    assert told["random_ctr"] == result.random_ctr
+    assert told["events"] == told["kept"] == len(log)
+    assert (told["size"], told["seed"]) == (0.5, 7)
+    assert told["uniformity"]["p_value"] == log.uniformity().p_value
+    assert told["lost"] is told["warm"] is None
+    assert told["warnings"] == []
+
+
+def test_the_lift_over_egreedy_is_the_library_s(logs: Path) -> None:
+    told = answer("replay", logs / "uniform", "--policy", "egreedy", "--policy", "ucb")
+    log = ts.EventLog.read(logs / "uniform")
+    base, ucb = (ts.replay(ts.policy(name), log) for name in ("egreedy", "ucb"))
+    for bucket in ("deployment", "learning"):
+        lift = ts.lift(ucb, base, bucket)
+        assert told["policies"][1][f"{bucket}_lift"] == {
+            "value": lift.value,
+            "interval": list(lift.interval),
+        }
+
+
+@pytest.mark.parametrize("log", ["uniform", "plain"])
+def test_all_replays_the_twelve_in_the_registry_s_order(logs: Path, log: str) -> None:
+    told = answer("replay", logs / log, "--policy", "all", "--alpha", 0.2, "--epsilon", 0.3)
+    assert [policy["policy"] for policy in told["policies"]] == list(REGISTRY)
+    for policy in told["policies"]:
+        assert policy["deployment"]["trials"] > 0
+        name = policy["policy"]
+        assert policy["parameters"].get("alpha") == (0.2 if "ucb" in name else None)
+        assert policy["parameters"].get("epsilon") == (0.3 if "egreedy" in name else None)
+    assert told["warm"]["articles"] > 0
+
+
+def test_the_table_of_all_has_the_paper_s_names_and_the_lift(logs: Path) -> None:
+    printed = run("replay", logs / "uniform", "--policy", "all").stdout
+    rows = [line.strip() for line in printed.splitlines()]
+    places = [
+        next(i for i, row in enumerate(rows) if row.startswith(f"{entry.paper}  "))
+        for entry in REGISTRY.values()
+    ]
+    assert places == sorted(places)
+    assert "The lift is over ε-greedy" in printed
+    assert max(map(len, rows[: places[-1]])) <= 80
+
+
+def test_names_may_be_separated_by_commas(logs: Path) -> None:
+    told = answer("replay", logs / "uniform", "--policy", "ucb, random", "--policy", "egreedy,ucb")
+    assert [policy["policy"] for policy in told["policies"]] == ["ucb", "random", "egreedy"]
+
+
+def test_delta_is_turned_into_an_alpha(logs: Path) -> None:
+    told = answer("replay", logs / "uniform", "--policy", "ucb", "--delta", 0.05)
+    alpha = ts.UpperConfidence.from_delta(0.05).alpha
+    assert told["policies"][0]["parameters"] == {"alpha": alpha}
+
+
+def test_the_table_of_one_policy_has_both_buckets(logs: Path) -> None:
+    printed = run("replay", logs / "uniform", "--policy", "ucb", "--size", 0.25).stdout
+    result = ts.replay(ts.policy("ucb"), ts.EventLog.read(logs / "uniform"), size=0.25)
+    for bucket in (result.deployment, result.learning):
+        low, high = bucket.interval
+        assert f"{bucket.ctr:.4f}" in printed
+        assert f"[{low:.4f}…{high:.4f}]" in printed
+        assert f"{bucket.relative_ctr:.3f}" in printed
+        assert f"{bucket.trials:,}" in printed
+    assert f"random's CTR {result.random_ctr:.4f}" in printed
+    assert "20,000 events" in printed
+    assert "25.0%" in printed
+    assert "pool-weighted" not in printed
+
+
+def test_pool_weighted_ctr_is_shown_where_pool_sizes_vary(logs: Path) -> None:
+    printed = run("replay", logs / "plain", "--policy", "ucb").stdout
+    result = ts.replay(ts.policy("ucb"), ts.EventLog.read(logs / "plain"))
+    assert f"{result.deployment.weighted_ctr:.4f}" in printed
+    assert "2 to 3 articles" in printed
+
+
+def test_the_share_lost_to_rejection_sampling_is_told(logs: Path) -> None:
+    result = ts.replay(ts.policy("ucb"), ts.EventLog.read(logs / "recorded"))
+    assert result.lost > 0.1
+    assert answer("replay", logs / "recorded", "--policy", "ucb")["lost"] == result.lost
+    assert f"{result.lost:.1%}" in run("replay", logs / "recorded", "--policy", "ucb").stdout
+
+
+def test_a_biased_log_is_warned_of_once_and_on_standard_error(logs: Path) -> None:
+    result = run("replay", logs / "biased", "--policy", "egreedy,ucb", "--json")
+    assert result.stderr.count("not shown uniformly at random") == 1
+    assert result.stderr.startswith("WARNING: ")
+    assert "WARNING" not in result.stdout
+    (message,) = answer("replay", logs / "biased", "--policy", "ucb")["warnings"]
+    assert message in result.stderr
+
+
+def test_without_warm_from_offsets_come_from_the_first_tenth(logs: Path) -> None:
+    told = answer("replay", logs / "uniform", "--policy", "ucb-warm,ucb")
+    log = ts.EventLog.read(logs / "uniform")
+    offset = ts.fit_offset(log[:2_000]).table(log.articles)
+    assert told["warm"] == {"source": "first tenth", "events": 2_000, "articles": 43}
+    assert told["events"] == 18_000
+    warm = ts.replay(ts.policy("ucb-warm", offset=offset), log[2_000:])
+    assert same_bucket(told["policies"][0]["deployment"], warm.deployment)
+    # Every policy of the comparison saw the same events.
+    assert same_bucket(
+        told["policies"][1]["learning"], ts.replay(ts.policy("ucb"), log[2_000:]).learning
+    )
+    printed = run("replay", logs / "uniform", "--policy", "ucb-warm").stdout
+    assert "first tenth (2,000 events)" in printed
+    assert "the remaining 18,000" in printed
+
+
+def test_warm_from_leaves_the_whole_log_to_replay(logs: Path) -> None:
+    told = answer(
+        *("replay", logs / "uniform", "--policy", "egreedy-warm"),
+        *("--warm-from", logs / "explored"),
+    )
+    assert told["events"] == 20_000
+    assert told["warm"]["source"] == str(logs / "explored")
+    assert told["warm"]["events"] == 5_000
+
+
+def test_the_same_seed_gives_the_same_answer(logs: Path) -> None:
+    def once() -> list[tuple[int, float]]:
+        told = answer("replay", logs / "plain", "--policy", "all", "--seed", 3)
+        return [(p["learning"]["trials"], p["deployment"]["payoff"]) for p in told["policies"]]
+
+    assert once() == once()
+
+
+def test_the_help_names_every_policy() -> None:
+    printed = words(run("replay", "--help").stdout)
+    for name in REGISTRY:
+        assert name in printed
