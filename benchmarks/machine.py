@@ -12,6 +12,8 @@ import psutil
 
 from benchmarks.tables import Section, Table
 
+BUSY = 1.5  # load average: the benchmark alone makes 1
+
 
 def _cpu() -> str:
     info = Path("/proc/cpuinfo")
@@ -54,4 +56,7 @@ def section(found: dict[str, Any], loads: dict[str, float], quick: bool) -> Sect
         ("load average after each part", ", ".join(f"{k} {v:.2f}" for k, v in loads.items())),
     ]
     notes = ["This was a quick run: far too small to quote."] if quick else []
+    busy = [name for name, load in loads.items() if load > BUSY]
+    if busy:
+        notes.append(f"Other work was running during {', '.join(busy)}: expect better when quiet.")
     return Section([Table("Machine", ("what", "value"), rows)], {}, notes)

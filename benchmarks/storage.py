@@ -66,7 +66,7 @@ def run(quick: bool) -> Section:
     )
     figures: dict[str, Any] = {name: timing.figures(events) for name, timing in timings.items()}
     figures |= {"bytes_in_memory": held, "bytes_on_disk": stored / events}
-    notes = ["Parquet is compressed and read by all cores; all else here runs on one."]
+    notes = ["Writing and reading use all cores; from_arrays uses one."]
     return Section([rates, sizes], figures, notes)
 
 

@@ -74,7 +74,7 @@ def build(
     binary: bool = False,
     seed: int = 0,
 ) -> EventLog:
-    """A uniformly random log of one day, with a CTR of about 4 %.
+    """A uniformly random log of one day, with a CTR of about 3.5 %.
 
     Args:
         events: how many.

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from topstory.evaluation import NotUniformWarning as NotUniformWarning
     from topstory.evaluation import Result as Result
     from topstory.evaluation import lift as lift
     from topstory.evaluation import replay as replay
@@ -39,7 +40,7 @@ _ROOMS = {
     ),
     "explorers": ("EpsilonGreedy", "Greedy", "Uniform", "UpperConfidence"),
     "policies": ("Choice", "Policy", "policy"),
-    "evaluation": ("Result", "lift", "replay"),
+    "evaluation": ("NotUniformWarning", "Result", "lift", "replay"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

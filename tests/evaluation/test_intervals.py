@@ -7,6 +7,9 @@ from tests.worlds import world
 import topstory as ts
 from topstory.evaluation.intervals import rate_interval, ratio_interval
 
+# A fair log fails the test of uniformity once in a thousand, and there are thousands here.
+pytestmark = pytest.mark.filterwarnings("ignore::topstory.evaluation.NotUniformWarning")
+
 RUNS = 1000
 LOW, HIGH = 0.93, 0.97  # a true 95 % fails this in 1 run of 250; 92 % or 98 % in 9 of 10
 
@@ -16,13 +19,55 @@ def test_the_interval_of_a_fixed_policys_ctr_covers_its_truth() -> None:
     fixed = ts.policy("egreedy", epsilon=0.0)
     fixed.learn(place.users[0], place.ids[1], 1.0)  # from now on, article 1 has the best estimate
     truth = place.chances[:, 1].mean()
+    covered, weighted = 0, 0
+    for run in range(RUNS):
+        random = np.random.default_rng([1, run])
+        log = place.log(2400, [[0, 1, 2], [1, 2], [0, 1, 2]], random, hourly=run % 2 == 0)
+        found = ts.replay(fixed, log, size=0.0).deployment
+        covered += found.interval.low <= truth <= found.interval.high
+        weighted += found.weighted_interval.low <= truth <= found.weighted_interval.high
+    assert LOW <= covered / RUNS <= HIGH
+    assert LOW <= weighted / RUNS <= HIGH
+
+
+def test_the_interval_of_a_lift_covers_its_truth() -> None:
+    place = world(seed=32, kinds=50, articles=2, rate=0.2)
+    ours, theirs = ts.policy("egreedy", epsilon=0.0), ts.policy("egreedy", epsilon=0.0)
+    ours.learn(place.users[0], place.ids[1], 1.0)
+    theirs.learn(place.users[0], place.ids[0], 1.0)
+    truth = place.chances[:, 1].mean() / place.chances[:, 0].mean() - 1
     covered = 0
     for run in range(RUNS):
-        log = place.log(2400, [[0, 1, 2]], np.random.default_rng([1, run]), hourly=run % 2 == 0)
-        result = ts.replay(fixed, log, size=0.0)
-        low, high = result.deployment.interval
-        covered += low <= truth <= high
+        log = place.log(2000, [[0, 1]], np.random.default_rng([2, run]), hourly=False)
+        found = ts.lift(ts.replay(ours, log, size=0.0), over=ts.replay(theirs, log, size=0.0))
+        covered += found.interval.low <= truth <= found.interval.high
     assert LOW <= covered / RUNS <= HIGH
+
+
+def test_intervals_cover_when_few_hours_carry_most_of_the_traffic() -> None:
+    """Three of 24 hours have three quarters of it: 23 degrees of freedom would cover 90 %."""
+    random = np.random.default_rng(6)
+    covered = 0
+    size = np.where(np.arange(24) < 3, 4000, 190)
+    for _ in range(RUNS):
+        trials = random.poisson(size).astype(float)
+        clicks = random.binomial(trials.astype(int), 0.04).astype(float)
+        low, high = rate_interval(trials, clicks, True, 0.95)
+        covered += low <= 0.04 <= high
+    assert LOW <= covered / RUNS <= 0.98
+
+
+def test_pools_of_one_size_weigh_nothing() -> None:
+    place = world(seed=33, articles=5, rate=0.001)
+    for seed in range(4):  # few clicks, or none
+        log = place.log(600, [[0, 1, 2, 3, 4]], np.random.default_rng(seed), hourly=False)
+        found = ts.replay(ts.policy("random"), log).learning
+        assert found.weighted_interval == pytest.approx(found.interval)
+
+
+def test_blocks_that_are_all_alike_are_no_certainty() -> None:
+    low, high = rate_interval(np.full(20, 49.0), np.ones(20), True, 0.95)
+    assert 0.01 < low < 0.0204 < high < 0.04
 
 
 @pytest.mark.parametrize("blocks", [24, 200])

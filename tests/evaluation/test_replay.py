@@ -44,10 +44,14 @@ def test_the_same_seed_gives_the_same_result_and_the_policy_is_not_changed(name:
 @pytest.mark.parametrize("name", list(REGISTRY))
 def test_size_zero_never_learns(name: str) -> None:
     result = ts.replay(make(name), LOG, size=0.0)
-    arrays = result.policy.model.arrays()
-    learned = arrays["b"] if "b" in arrays else arrays["total"]
-    assert name == "omniscient" or not learned.any()
     assert result.learning.trials > 0
+    untouched = make(name)
+    for a, f in LOG.articles.items():
+        untouched.add_article(a, f)
+    untouched.model.see(LOG.dimension)
+    for field in ("A", "b", "updates", "A0", "b0", "shows", "total"):
+        learned, fresh = (p.model.arrays().get(field) for p in (result.policy, untouched))
+        assert name == "omniscient" or np.array_equal(learned, fresh)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["ucb", "linucb-disjoint", "linucb-hybrid", "egreedy-hybrid"])
@@ -143,11 +147,28 @@ def test_by_article_adds_up() -> None:
 
 def test_windows_add_up() -> None:
     result = ts.replay(make("ucb"), LOG)
-    days = result.learning.over_time(24)
+    days = result.learning.over_time(hours=24)
     assert len(days) == 125
     assert sum(day.trials for day in days) == result.learning.trials
     assert sum(day.payoff for day in days) == result.learning.payoff
     assert days[1].start - days[0].start == np.timedelta64(1, "D")
+    with pytest.raises(ValueError, match=r"multiple of the log's blocks of 1 hours, got 0\.5"):
+        result.learning.over_time(hours=0.5)
+
+
+def test_a_log_of_a_few_hours_has_windows_of_time_too() -> None:
+    log = ts.EventLog.from_arrays(
+        np.ones((3000, 1)),
+        [["a", "b"]],
+        [0] * 3000,
+        ["a", "b"] * 1500,
+        [0, 0, 1] * 1000,
+        timestamps=1_241_136_000 + np.arange(3000) * 4,  # three hours and twenty minutes
+    )
+    found = ts.replay(make("random"), log).learning
+    assert [w.start.item().minute for w in found.over_time(hours=1)] == [0, 0, 0, 0]
+    assert len(found.over_time(hours=1 / 6)) == 20
+    assert sum(w.trials for w in found.over_time(hours=0.5)) == found.trials
 
 
 def test_plain_and_weighted_ctr_are_the_sums_over_retained_events() -> None:
@@ -201,6 +222,9 @@ def test_a_policy_of_ones_own_runs_and_is_not_changed() -> None:
     assert own.seen == []
     assert len(result.policy.seen) == result.learning.trials > 0
     assert result.deployment.trials == 0  # it has no greedy
+    with pytest.raises(ValueError, match="only with a method greedy"):
+        ts.lift(result, over=ts.replay(make("random"), LOG))
+    assert ts.lift(result, ts.replay(make("random"), LOG), bucket="learning").value > -1
     assert calls[-1] == (len(LOG), len(LOG))
 
 
@@ -284,6 +308,16 @@ def test_rejection_sampling_makes_a_weighted_log_uniform() -> None:
     low, high = result.learning.interval_at(0.999)
     assert low < truth < high
     assert result.random_ctr == pytest.approx(truth, abs=0.01)
+
+
+def test_a_log_that_rejection_sampling_all_but_empties_is_reported() -> None:
+    shown, recorded = ["a", "b"] * 500, np.full(1000, 0.5)
+    recorded[7] = 1e-3
+    log = ts.EventLog.from_arrays(
+        np.ones((1000, 1)), [["a", "b"]], [0] * 1000, shown, [0, 1] * 500, propensity=recorded
+    )
+    with pytest.warns(NotUniformWarning, match=r"keeps only \d+ of 1,000 events"):
+        ts.replay(make("ucb"), log)
 
 
 def test_rejected_events_teach_nothing() -> None:

@@ -115,3 +115,22 @@ def test_the_order_of_pools_and_articles_changes_nothing() -> None:
         here, there = (ts.replay(ts.policy(name, seed=2), log) for log in (LOG, shuffled))
         np.testing.assert_array_equal(here.learning.sums, there.learning.sums)
         np.testing.assert_array_equal(here.deployment.sums, there.deployment.sums)
+
+
+@pytest.mark.parametrize("kind", ["disjoint", "hybrid"])
+def test_contexts_too_long_to_unroll_replay_alike(kind: str) -> None:
+    place = world(seed=17, d=10, m=9)
+    log = place.log(800, changing_pools(12, 6, 200, seed=18), np.random.default_rng(19))
+    features = dict(zip(place.ids, place.features, strict=True))
+    plain = Algorithm1(10, 1.0) if kind == "disjoint" else Algorithm2(10, features, 1.0, 1.0)
+    result = ts.replay(ts.policy(f"linucb-{kind}", alpha=0.4, seed=5), log)
+    learned, deployed = algorithm3(plain, 0.4, 0.0, 5, log, 1.0, 0)
+    assert np.flatnonzero(result.learning.sums[:, 0]).tolist() == learned
+    assert np.flatnonzero(result.deployment.sums[:, 0]).tolist() == deployed
+
+
+def test_a_pool_of_more_articles_than_sixteen_bits_can_count() -> None:
+    pool = [f"a{i}" for i in range(70_000)]
+    log = ts.EventLog.from_arrays(np.ones((3, 1)), [pool], [0] * 3, pool[-3:], [0, 1, 0])
+    result = ts.replay(ts.policy("omniscient"), log)
+    assert np.flatnonzero(result.learning.sums[:, 0]).tolist() == [1]

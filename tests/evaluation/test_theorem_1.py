@@ -21,8 +21,8 @@ LEVEL = 0.001
 # shown article wins, which retains all of them, would also show in the CTR. The others are few
 # kinds with payoffs 0 and 1, whose scores tie again and again.
 PLACE = World(
-    users=np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]),
-    features=np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]),
+    users=np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0]]),
+    features=np.array([[1.0, 0.0, 1.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]),
     chances=np.array([[0.9, 0.6, 0.7, 0.8], [0.5, 0.3, 0.1, 0.1], [0.05, 0.1, 0.1, 0.3]]),
 )
 IDS = PLACE.ids
@@ -71,7 +71,7 @@ def log_of(random: np.random.Generator) -> ts.EventLog:
 
 def kinds_of(log: ts.EventLog) -> Any:
     users = np.asarray(log.users)
-    return np.where(users[:, 2] == 0, 0, np.where(users[:, 0] > 0, 1, 2))
+    return np.where(users[:, 3] == 0, 0, np.where(users[:, 0] > 0, 1, 2))
 
 
 def in_replay(policy: ts.Policy, random: np.random.Generator) -> tuple[Run, int]:

@@ -1,6 +1,6 @@
 """One contract for every registered policy."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ LIVE = [name for name in REGISTRY if name != "omniscient"]  # which only replay 
 
 def make(name: str, **parameters: Any) -> ts.Policy:
     if name.endswith("warm"):
-        parameters["offset"] = {"rain": [0.1, 0.0, 0.0], "sun": [0.0, 0.1, 0.0]}
+        parameters["offset"] = {"rain": [0.1, 0.0, 0.0, 0.0], "sun": [0.0, 0.1, 0.0, 0.0]}
     policy = ts.policy(name, **parameters)
     for article, features in FEATURES.items():
         policy.add_article(article, features)
@@ -24,7 +24,7 @@ def make(name: str, **parameters: Any) -> ts.Policy:
 
 def user(random: np.random.Generator) -> Any:
     share = random.random()
-    return np.array([share, 1 - share, 1.0])
+    return np.array([share, 1 - share, 0.0, 1.0])
 
 
 def train(policy: ts.Policy, trials: int, seed: int = 0) -> None:
@@ -54,7 +54,7 @@ def test_the_propensity_is_how_often_the_article_is_chosen(name: str, trials: in
     """Over 3,000 decisions from one state; each share within 5 standard deviations."""
     policy = make(name, **({"epsilon": 0.3} if name.startswith("egreedy") else {}))
     train(policy, trials)
-    x = np.array([0.5, 0.5, 1.0])
+    x = np.array([0.5, 0.5, 0.0, 1.0])
     found = [policy.choose(x, POOL) for _ in range(3000)]
     for article in POOL:
         told = {c.propensity for c in found if c.article == article}
@@ -67,12 +67,14 @@ def test_the_propensity_is_how_often_the_article_is_chosen(name: str, trials: in
 def test_propensities_are_the_true_mixture() -> None:
     greedy = make("egreedy", epsilon=0.3)
     for _ in range(4):
-        greedy.learn([0.5, 0.5, 1.0], "rain", 1.0)
-    found = {c.article: c.propensity for c in (greedy.choose([1, 0, 1], POOL) for _ in range(200))}
+        greedy.learn([0.5, 0.5, 0.0, 1.0], "rain", 1.0)
+    found = {
+        c.article: c.propensity for c in (greedy.choose([1, 0, 0, 1], POOL) for _ in range(200))
+    }
     assert found["rain"] == pytest.approx(0.7 + 0.3 / 3)
     assert found["sun"] == found["snow"] == pytest.approx(0.3 / 3)
-    assert make("ucb").choose([1, 0, 1], POOL).propensity == pytest.approx(1 / 3)  # three unseen
-    assert make("random").choose([1, 0, 1], POOL).propensity == pytest.approx(1 / 3)
+    assert make("ucb").choose([1, 0, 0, 1], POOL).propensity == pytest.approx(1 / 3)  # three unseen
+    assert make("random").choose([1, 0, 0, 1], POOL).propensity == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("name", LIVE)
@@ -108,7 +110,7 @@ def test_halves_equal_the_whole(name: str) -> None:
 def test_a_removed_article_is_forgotten_and_others_are_not(name: str) -> None:
     policy = make(name)
     train(policy, 50)
-    x = np.array([0.2, 0.8, 1.0])
+    x = np.array([0.2, 0.8, 0.0, 1.0])
     before = policy.estimates(x, ["sun", "snow"])
     policy.remove_article("rain")
     np.testing.assert_array_equal(policy.estimates(x, ["sun", "snow"]), before)
@@ -127,8 +129,17 @@ def test_many_articles_come_and_go(name: str) -> None:
         policy.learn(user(random), article, 1.0)
         if i % 3 == 0:
             policy.remove_article(article)
-    pool = [f"a{i}" for i in range(100) if i % 3]
-    assert np.isfinite(policy.estimates(user(random), pool)).all()
+    assert len(policy.model.roster) == 3 + 66
+    left = [f"a{i}" for i in range(100) if i % 3]
+    x = user(random)
+    if name.endswith(("hybrid", "random")):  # shared, or nothing, learned
+        assert np.isfinite(policy.scores(x, left)).all()
+    else:  # each article has learned its own payoff, and none of those whose slot it took
+        alone, random = make(name), np.random.default_rng(0)
+        for i in range(100):
+            random.random(2)
+            alone.learn(user(random), f"a{i}", 1.0)
+        np.testing.assert_allclose(policy.estimates(x, left), alone.estimates(x, left), rtol=1e-9)
 
 
 def test_an_article_not_added_before_is_added() -> None:
@@ -141,13 +152,16 @@ def test_an_article_not_added_before_is_added() -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (lambda p: p.choose([0.5, 0.5, 1.0], []), "pool is empty"),
-        (lambda p: p.choose([0.5, 0.5, 1.0], ["sun", "sun"]), "lists article 'sun' twice"),
-        (lambda p: p.choose([0.5, np.nan, 1.0], POOL), "vector of finite numbers"),
-        (lambda p: p.choose([[0.5, 0.5, 1.0]], POOL), "vector of finite numbers"),
+        (lambda p: p.choose([0.5, 0.5, 0.0, 1.0], []), "pool is empty"),
+        (lambda p: p.choose([0.5, 0.5, 0.0, 1.0], ["sun", "sun"]), "lists article 'sun' twice"),
+        (lambda p: p.choose([0.5, np.nan, 0.0, 1.0], POOL), "vector of finite numbers"),
+        (lambda p: p.choose([[0.5, 0.5, 0.0, 1.0]], POOL), "vector of finite numbers"),
         (lambda p: p.choose([], POOL), "at least one feature"),
-        (lambda p: (p.choose([1, 0, 1], POOL), p.choose([1, 1], POOL)), "3 features here, got 2"),
-        (lambda p: p.learn([1, 0, 1], "sun", float("inf")), "payoff is a finite number"),
+        (
+            lambda p: (p.choose([1, 0, 0, 1], POOL), p.choose([1, 1], POOL)),
+            "4 features here, got 2",
+        ),
+        (lambda p: p.learn([1, 0, 0, 1], "sun", float("inf")), "payoff is a finite number"),
         (lambda p: p.add_article(7), "non-empty string, got 7"),
         (lambda p: p.add_article("fog", [np.nan]), "finite numbers"),
     ],
@@ -164,7 +178,7 @@ def test_features_must_agree() -> None:
     with pytest.raises(ValueError, match="comes with 2 features, but others here have 3"):
         policy.add_article("fog", [0.1, 1.0])
     with pytest.raises(ValueError, match="comes with no features, but others here have 3"):
-        policy.choose([1, 0, 1], ["fog"])
+        policy.choose([1, 0, 0, 1], ["fog"])
     with pytest.raises(ValueError, match="known with other features"):
         policy.add_article("rain", [0.0, 0.0, 1.0])
     policy.add_article("rain", FEATURES["rain"])
@@ -181,8 +195,10 @@ def test_features_must_agree() -> None:
         (lambda: ts.policy("egreedy", epsilon=1.5), "epsilon must be between 0"),
         (lambda: ts.policy("linucb-hybrid", shared_ridge=0), "shared_ridge must be"),
         (lambda: ts.policy("ucb", seed=-1), "seed must be a whole number"),
-        (lambda: ts.policy("ucb-seg", segments=0), "segments must be at least 1"),
-        (lambda: ts.policy("ucb-seg", assignment=len), "say how many segments"),
+        (lambda: ts.policy("ucb", seed=cast(int, 1.5)), "seed must be a whole number"),
+        (lambda: ts.policy("ucb-seg", segments=0, assignment=len), "segments must be at least 1"),
+        (lambda: ts.policy("ucb-seg", segments=2), "segments and assignment go together"),
+        (lambda: ts.policy("ucb-seg", assignment=len), "segments and assignment go together"),
     ],
 )
 def test_bad_parameters_are_refused(make_it: Any, message: str) -> None:
@@ -213,8 +229,44 @@ def test_an_assignment_outside_its_segments_is_refused() -> None:
 
 def test_an_offset_of_the_wrong_length_is_refused() -> None:
     policy = ts.policy("ucb-warm", offset={"rain": [0.1, 0.2]})
-    with pytest.raises(ValueError, match="'rain' has 2 weights, but a context has 3"):
-        policy.choose([0.5, 0.5, 1.0], POOL)
+    for _ in range(2):  # refused again and again, not half taken in
+        with pytest.raises(ValueError, match="'rain' has 2 weights, but a context has 4"):
+            policy.choose([0.5, 0.5, 0.0, 1.0], POOL)
+    broken = ts.policy("ucb-warm", offset=lambda user, article: float("nan"))
+    with pytest.raises(ValueError, match="offset of article 'rain' is nan"):
+        broken.choose([0.5, 0.5, 0.0, 1.0], POOL)
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_a_payoff_for_a_removed_article_is_refused(name: str) -> None:
+    policy = make(name)
+    policy.shown([1, 0, 0, 1], "rain")
+    policy.remove_article("rain")
+    with pytest.raises(KeyError, match="'rain' is not known"):
+        policy.paid([1, 0, 0, 1], "rain", 1.0)
+    assert len(policy.model.roster) == 2
+
+
+def test_the_number_of_features_is_settled_by_the_first_article() -> None:
+    policy = ts.policy("linucb-hybrid")
+    policy.choose([1, 0, 0, 1], ["x"])  # without features
+    policy.remove_article("x")
+    with pytest.raises(ValueError, match="comes with 3 features, but others here have 1"):
+        policy.add_article("a", [1.0, 2.0, 3.0])
+    assert len(policy.model.roster) == 0
+    features = np.array([1.0, 2.0, 3.0])
+    other = ts.policy("linucb-hybrid")
+    other.add_article("a", features)
+    features[0] = 99.0  # the caller's own array
+    other.choose([1, 0, 0, 1], ["a"])
+    assert other.model.state.features[0].tolist() == [1.0, 2.0, 3.0]
+
+
+def test_omniscient_prefers_what_was_shown_to_what_never_was() -> None:
+    log = ts.EventLog.from_arrays([[1.0]] * 40, [["a", "b"]], [0] * 40, ["a"] * 40, [-1.0] * 40)
+    with pytest.warns(UserWarning, match="not shown uniformly"):
+        result = ts.replay(ts.policy("omniscient"), log)
+    assert result.learning.trials == 40
 
 
 def test_omniscient_refuses_to_choose_without_a_log() -> None:

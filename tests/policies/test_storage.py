@@ -16,7 +16,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 def choices(policy: ts.Policy) -> list[Any]:
     random, found = np.random.default_rng(5), []
     for _ in range(30):
-        x = np.append(random.random(2), 1.0)
+        x = np.append(random.random(3), 1.0)
         found.append((policy.choose(x, POOL), policy.scores(x, POOL).tolist()))
         policy.learn(x, found[-1][0].article, float(random.random() < 0.3))
     return found
@@ -53,7 +53,7 @@ def test_a_file_written_by_the_first_version_still_loads(name: str) -> None:
     policy = make(name, seed=3)
     train(policy, 40)
     loaded = ts.Policy.load(FIXTURES / f"policy-v1-{name}.safetensors")
-    x = np.array([0.3, 0.7, 1.0])
+    x = np.array([0.3, 0.7, 0.0, 1.0])
     assert loaded.decisions == 40
     np.testing.assert_allclose(loaded.scores(x, POOL), policy.scores(x, POOL), rtol=1e-12)
 
@@ -69,6 +69,15 @@ def test_functions_are_given_again(tmp_path: Path) -> None:
     assert loaded.estimates([0.9, 1.0], ["rain"]) == [1.0]
     with pytest.raises(ValueError, match="assignment: a function is not stored"):
         ts.Policy.load(tmp_path / "p.safetensors")
+
+
+def test_parameters_from_a_numpy_grid_are_kept(tmp_path: Path) -> None:
+    for policy in (
+        ts.policy("linucb-hybrid", alpha=np.float32(0.5), ridge=np.int64(3), seed=int(np.int64(7))),
+        ts.policy("egreedy", epsilon=np.float64(0.25)),
+    ):
+        policy.save(tmp_path / "p.safetensors")
+        assert repr(ts.Policy.load(tmp_path / "p.safetensors")) == repr(policy)
 
 
 def test_damage_anywhere_is_noticed(tmp_path: Path) -> None:

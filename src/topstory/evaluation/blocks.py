@@ -1,7 +1,8 @@
 """A log cut into blocks of time: the unit of intervals, and of curves over time.
 
 Clicks come in bursts, so an interval must not count events as independent; sums over blocks of an
-hour nearly are. Where hours are unknown or fewer than `FEWEST`, blocks are runs of events.
+hour nearly are. A log of fewer than `FEWEST` hours is cut finer, one without times into runs of
+events.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ import numpy.typing as npt
 from topstory.events import EventLog
 from topstory.kernels.compilation import Slots
 
-HOUR = 3_600_000_000  # microseconds
+SECOND = 1_000_000  # microseconds
+HOUR = 3600 * SECOND
+# The first of these that makes enough blocks is taken.
+FINER = (HOUR, 1800 * SECOND, 600 * SECOND, 300 * SECOND, 60 * SECOND, 10 * SECOND, SECOND)
 FEWEST = 20
 RUNS = 200
 MOST = 100_000
@@ -35,19 +39,20 @@ class Blocks:
 
     @classmethod
     def of(cls, log: EventLog) -> Blocks:
-        """Hours where there are enough, days or more where hours are too many, else runs."""
+        """Hours; less where they are few, days or more where they are very many; else runs."""
         if log.times is not None and len(log):
             first, last = (
                 log.times.origin + int(tick) * log.times.unit
                 for tick in (log.times.ticks.min(), log.times.ticks.max())
             )
-            width = HOUR
-            while (last - first) // width >= MOST:
-                width *= 24
-            origin = first // width * width
-            count = (last - origin) // width + 1
-            if count >= FEWEST:
-                return cls(count, width, origin)
+            coarser = HOUR
+            while (last - first) // coarser >= MOST:
+                coarser *= 24
+            for width in (coarser, *FINER):
+                origin = first // width * width
+                count = (last - origin) // width + 1
+                if count >= FEWEST:
+                    return cls(count, width, origin)
         runs = min(RUNS, len(log))
         width = -(-len(log) // runs) if runs else 1
         return cls(-(-len(log) // width), width, None)
@@ -58,6 +63,18 @@ class Blocks:
             return (np.arange(start, stop) // self.width).astype(np.int32)
         since = log.times.microseconds(start, stop) - self.origin
         return (since // self.width).astype(np.int32)
+
+    def in_hours(self, hours: float) -> int:
+        """How many blocks so many hours are; 1 where hours are unknown."""
+        if self.origin is None:
+            return 1
+        blocks = hours * HOUR / self.width
+        if blocks < 1 or blocks != int(blocks):
+            raise ValueError(
+                f"a window must be a multiple of the log's blocks of {self.width / HOUR:g} hours, "
+                f"got {hours!r} hours"
+            )
+        return int(blocks)
 
     def starts(self) -> npt.NDArray[np.int64] | npt.NDArray[np.datetime64]:
         """When each block begins: datetime64, or the number of its first event."""

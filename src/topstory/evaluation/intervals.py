@@ -1,10 +1,15 @@
 """How sure a rate is: intervals from sums over blocks.
 
-A rate c = Σr/Σn has the residuals e_b = r_b − c·n_b in B blocks, and the variance estimate
-B/(B−1) · Σe_b² / (Σn)²: clicks may be as dependent as they like within a block. The interval is
-Student's, with B − 1 degrees of freedom. For payoffs 0 and 1 it is Wilson's with the number of
-trials that would have this variance, c(1−c)/variance, so that it stays within [0, 1] and holds
-for few clicks and none. A ratio of two rates is compared block by block, on the logarithm.
+A rate c = Σr/Σn has the residuals e_b = r_b − c·n_b. Clicks may be as dependent as they like within
+a block; blocks may differ in size. With the blocks' shares h_b = n_b/Σn the variance estimate is
+Σe_b²/(1 − h_b) / (Σn)² (CR2; unbiased if a block's variance goes with its size), and the interval
+is Student's, with the degrees of freedom that match this estimate's own variance (Satterthwaite):
+
+    1 / (Σh² + (Σk)² − Σk²),  k = h²/(1 − h)          for B equal blocks, B − 1
+
+For payoffs 0 and 1 it is Wilson's with the number of trials that would have this variance,
+c(1−c)/variance, so that it stays within [0, 1] and holds for few clicks and none. A ratio of two
+rates is compared block by block, on the logarithm.
 """
 
 from __future__ import annotations
@@ -31,37 +36,53 @@ class Interval(NamedTuple):
 NOTHING_KNOWN = Interval(float("nan"), float("nan"))
 
 
-def _quantile(blocks: int, level: float) -> float:
+def _quantile(shares: Floats, level: float) -> float:
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
-    return float(stdtrit(blocks - 1, (1 + level) / 2))
+    k = shares**2 / (1 - shares)
+    freedom = 1 / (float((shares**2).sum()) + float(k.sum()) ** 2 - float((k**2).sum()))
+    return float(stdtrit(freedom, (1 + level) / 2))
 
 
-def _influence(trials: Floats, payoff: Floats) -> Floats:
-    """What each block adds to the rate's error: its variance is B/(B−1) · Σ of the squares."""
+def _variance(shares: Floats, errors: Floats) -> float:
+    return float((errors**2 / (1 - shares)).sum())
+
+
+def _errors(trials: Floats, payoff: Floats) -> Floats:
+    """What each block adds to the rate's error."""
     total = trials.sum()
     return np.asarray((payoff - payoff.sum() / total * trials) / total)
 
 
-def rate_interval(trials: Floats, payoff: Floats, binary: bool, level: float) -> Interval:
+def rate_interval(
+    trials: Floats, payoff: Floats, binary: bool, level: float, count: float | None = None
+) -> Interval:
     """The interval of Σpayoff/Σtrials, from sums by block.
+
+    Args:
+        trials: sums of trials, or of their weights.
+        payoff: sums of payoffs, weighted alike.
+        binary: whether payoffs are 0 or 1.
+        level: such as 0.95.
+        count: the number of trials, if `trials` are weights.
 
     >>> low, high = rate_interval(np.full(50, 100.0), np.tile([2.0, 4.0], 25), True, 0.95)
     >>> round(low, 4), round(high, 4)
     (0.0273, 0.033)
     """
-    blocks = int((trials > 0).sum())
-    total = float(trials.sum())
-    if blocks < 2:
+    if int((trials > 0).sum()) < 2:
         return NOTHING_KNOWN
-    rate = float(payoff.sum()) / total
-    variance = blocks / (blocks - 1) * float((_influence(trials, payoff) ** 2).sum())
-    quantile = _quantile(blocks, level)
+    total = float(trials.sum())
+    rate, shares = float(payoff.sum()) / total, trials / total
+    quantile = _quantile(shares, level)
+    variance = _variance(shares, _errors(trials, payoff))
     if not binary:
         half = quantile * variance**0.5
         return Interval(rate - half, rate + half)
-    effective = rate * (1 - rate) / variance if 0 < rate < 1 and variance > 0 else total
-    return wilson(rate, effective, quantile)
+    # All blocks alike, or no click at all, say nothing of the variance: take independent trials'.
+    known = total if count is None else count
+    told = variance > 1e-9 * rate * (1 - rate) / known
+    return wilson(rate, rate * (1 - rate) / variance if told else known, quantile)
 
 
 def wilson(rate: float, trials: float, quantile: float) -> Interval:
@@ -72,7 +93,8 @@ def wilson(rate: float, trials: float, quantile: float) -> Interval:
     """
     weight = quantile**2 / trials
     middle = (rate + weight / 2) / (1 + weight)
-    half = quantile / (1 + weight) * (rate * (1 - rate) / trials + weight / (4 * trials)) ** 0.5
+    spread = max(0.0, rate * (1 - rate) / trials + weight / (4 * trials))
+    half = quantile / (1 + weight) * spread**0.5
     return Interval(max(0.0, middle - half), min(1.0, middle + half))
 
 
@@ -84,7 +106,7 @@ def ratio_interval(
     if blocks < 2 or payoff.sum() <= 0 or base_payoff.sum() <= 0:
         return NOTHING_KNOWN
     rate, base = payoff.sum() / trials.sum(), base_payoff.sum() / base_trials.sum()
-    errors = _influence(trials, payoff) / rate - _influence(base_trials, base_payoff) / base
-    spread = (blocks / (blocks - 1) * float((errors**2).sum())) ** 0.5
-    half = _quantile(blocks, level) * spread
+    errors = _errors(trials, payoff) / rate - _errors(base_trials, base_payoff) / base
+    shares = (trials / trials.sum() + base_trials / base_trials.sum()) / 2
+    half = _quantile(shares, level) * _variance(shares, errors) ** 0.5
     return Interval(float(rate / base * np.exp(-half)), float(rate / base * np.exp(half)))

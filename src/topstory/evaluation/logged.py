@@ -11,17 +11,22 @@ import numpy as np
 
 from topstory.evaluation.blocks import Blocks
 from topstory.events import EventLog, Uniformity
+from topstory.events.verdict import LEVEL
 from topstory.kernels.compilation import Floats
 from topstory.kernels.replay import TRIALS, Pools, Traffic
 from topstory.kernels.survey import survey
 from topstory.models.contexts import kernel_rows
 
-CHUNK = 1 << 17  # events between two reports of progress, and two chances to stop
-SUSPICIOUS = 0.001  # p-value below which a log is called not uniform
+CHUNK = 1 << 16  # events between two reports of progress, and two chances to stop
+MOST_LOST = 0.9  # the share of events that rejection sampling may cost without a word
 
 
 class NotUniformWarning(UserWarning):
-    """The log's articles were not shown uniformly at random, so a replay of it may mislead."""
+    """The log's articles were not shown uniformly at random: replay misleads, or loses most of it.
+
+    >>> issubclass(NotUniformWarning, UserWarning)
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,16 @@ class Logged:
 
     def warn(self) -> None:
         """Say loudly that the log is not uniform, if it is not."""
-        found = self.uniformity
-        if found.p_value < SUSPICIOUS:
+        found, logged = self.uniformity, len(self.traffic.pool)
+        if self.events < (1 - MOST_LOST) * logged:
+            warnings.warn(
+                f"rejection sampling keeps only {self.events:,} of {logged:,} events, since the "
+                f"smallest propensity is {self.traffic.least:.2g} times the uniform one; "
+                "a log whose propensities vary less loses less",
+                NotUniformWarning,
+                stacklevel=3,
+            )
+        if found.p_value < LEVEL:
             named = ", ".join(repr(s.article) for s in found.standouts[:5])
             warnings.warn(
                 f"the log's articles were not shown uniformly at random (chi-square "

@@ -14,11 +14,11 @@ from topstory.evaluation.result import ArticleResult, Bucket, Result
 from topstory.evaluation.stepwise import replay_stepwise
 from topstory.events import EventLog
 from topstory.kernels.compilation import Slots
-from topstory.kernels.contexts import scratch
 from topstory.kernels.replay import (
     DEPLOYMENT,
     KINDS,
     LEARNING,
+    MANY_POOLS,
     PAYOFF,
     TRIALS,
     Memory,
@@ -30,6 +30,7 @@ from topstory.kernels.replay import (
     replay as replay_kernel,
 )
 from topstory.policies import Policy
+from topstory.policies.policy import check_seed
 
 Progress = Callable[[int, int], object]
 
@@ -85,8 +86,7 @@ def replay(
     """
     if not 0 <= size <= 1:
         raise ValueError(f"size must be between 0 and 1: the share to learn from, got {size!r}")
-    if not 0 <= seed < 2**64:
-        raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, got {seed!r}")
+    check_seed(seed)
     logged = ready(log, seed)
     logged.warn()
     began = perf_counter()
@@ -130,9 +130,10 @@ def _replay_compiled(
     members = slots[log.pool_members] if len(slots) else log.pool_members
     pools = Pools(log.pool_offsets, members, model.roster.keys)
     first = members[log.pool_offsets[:-1]]
+    kinds = KINDS if len(first) <= MANY_POOLS else 1
     memory = Memory(
         order=np.stack([members, members]),
-        champion=np.repeat(first, KINDS * 2).reshape(len(first), KINDS, 2),
+        champion=np.repeat(first, kinds * 2).reshape(len(first), kinds, 2),
         current=np.array([-1]),
     )
     tally = Tally(np.zeros((2, logged.blocks.count, 4)), np.zeros((2, len(model.roster.ids), 2)))
@@ -144,7 +145,7 @@ def _replay_compiled(
         size=float(size),
         log_seed=np.uint64(seed),
     )
-    room = scratch(log.dimension)
+    room = model.room(log.dimension)
     for start, stop in chunks(len(log)):
         segments = model.segments(log.users, start, stop)
         blocks = logged.blocks.numbers(log, start, stop)

@@ -29,7 +29,7 @@ class Window:
         return self.payoff / self.trials if self.trials else float("nan")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bucket:
     """One bucket's outcome: its trials, what they paid, and how sure that is.
 
@@ -38,10 +38,10 @@ class Bucket:
     divide by the log's own, weighted alike: the CTR of the random policy without its luck.
     """
 
-    sums: Floats = field(repr=False)  # (blocks, 4)
-    log_sums: Floats = field(repr=False)  # (blocks, 4) the same of the log itself
-    blocks: Blocks = field(repr=False)
-    binary: bool = field(repr=False)
+    sums: Floats  # (blocks, 4)
+    log_sums: Floats  # (blocks, 4) the same of the log itself
+    blocks: Blocks
+    binary: bool
 
     @property
     def trials(self) -> int:
@@ -85,7 +85,8 @@ class Bucket:
     @property
     def weighted_interval(self) -> Interval:
         """The 95 % interval of the pool-weighted CTR."""
-        return rate_interval(self.sums[:, WEIGHT], self.sums[:, WEIGHTED_PAYOFF], self.binary, 0.95)
+        weights, payoff = self.sums[:, WEIGHT], self.sums[:, WEIGHTED_PAYOFF]
+        return rate_interval(weights, payoff, self.binary, 0.95, self.trials)
 
     @property
     def relative_interval(self) -> Interval:
@@ -98,17 +99,22 @@ class Bucket:
             0.95,
         )
 
-    def over_time(self, blocks: int = 1) -> list[Window]:
-        """The CTR over time, in windows of so many blocks: an hour each, where hours are known."""
-        if blocks < 1:
-            raise ValueError(f"a window holds at least 1 block, got {blocks!r}")
+    def over_time(self, hours: float = 1) -> list[Window]:
+        """The CTR over time, in windows of so many hours.
+
+        Where the log has no times, a window is one of 200 runs of events, and `hours` is ignored.
+        """
+        blocks = self.blocks.in_hours(hours)
         firsts = np.arange(0, len(self.sums), blocks)
         sums = np.add.reduceat(self.sums, firsts) if len(firsts) else self.sums
-        starts = self.blocks.starts()[firsts]
         return [
             Window(start, round(row[TRIALS]), float(row[PAYOFF]))
-            for start, row in zip(starts, sums, strict=True)
+            for start, row in zip(self.blocks.starts()[firsts], sums, strict=True)
         ]
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return f"<Bucket: {self.trials:,} trials, CTR {self.ctr:.4f} [{low:.4f}, {high:.4f}]>"
 
 
 @dataclass(frozen=True)
@@ -175,6 +181,14 @@ def lift(result: Result, over: Result, bucket: str = "deployment", level: float 
         over: what it is compared with, such as ε-greedy in the paper's Table 1.
         bucket: `deployment` or `learning`.
         level: of the interval.
+
+    >>> import topstory as ts
+    >>> log = ts.EventLog.from_arrays(
+    ...     np.ones((400, 1)), [["a", "b"]], [0] * 400, ["a", "b"] * 200, [0, 1] * 200
+    ... )
+    >>> better, worse = ts.replay(ts.policy("omniscient"), log), ts.replay(ts.policy("random"), log)
+    >>> better.deployment.ctr, lift(better, over=worse).value > 0.5
+    (1.0, True)
     """
     if bucket not in ("deployment", "learning"):
         raise ValueError(f"bucket must be 'deployment' or 'learning', got {bucket!r}")
@@ -183,6 +197,13 @@ def lift(result: Result, over: Result, bucket: str = "deployment", level: float 
         raise ValueError(
             "a lift compares two replays of the same log (and, if its propensities "
             "are not uniform, the same seed); these are of different ones"
+        )
+    if bucket == "deployment" and not (
+        hasattr(result.policy, "greedy") and hasattr(over.policy, "greedy")
+    ):
+        raise ValueError(
+            "a policy of your own has a deployment bucket only with a method greedy(user, pool); "
+            "compare the learning buckets with bucket='learning'"
         )
     interval = ratio_interval(
         ours.sums[:, TRIALS],
@@ -195,7 +216,7 @@ def lift(result: Result, over: Result, bucket: str = "deployment", level: float 
 
 
 def _ratio(rate: float, base: float) -> float:
-    return rate / base if base else float("nan")
+    return rate / base if base > 0 else float("nan")
 
 
 def _rate(sums: Floats, trials: int, payoff: int) -> float:

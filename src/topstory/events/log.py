@@ -75,7 +75,7 @@ class EventLog(ArrayRecord):
             pool: (n,) index into `pools`.
             shown: (n,) article ids: a list, a numpy array, or (fastest) a dictionary-encoded
                 Arrow array.
-            payoff: (n,) a click 0/1, or any finite number.
+            payoff: (n,) a click 0/1, or any finite number; kept as float32, to 7 digits.
             articles: id -> (m,) features. Articles in no pool are kept. Without it, the ids are
                 those of the pools, in order of appearance.
             timestamps: (n,) unix seconds, or datetime64 in UTC. They need not ascend: replay

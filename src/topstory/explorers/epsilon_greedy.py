@@ -22,6 +22,7 @@ class EpsilonGreedy(Explorer):
             raise ValueError(
                 f"epsilon must be between 0 (greedy) and 1 (random), got {self.epsilon!r}"
             )
+        object.__setattr__(self, "epsilon", float(self.epsilon))  # a numpy number can't be stored
 
     @property
     def share(self) -> float:

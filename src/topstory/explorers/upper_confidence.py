@@ -22,6 +22,7 @@ class UpperConfidence(Explorer):
     def __post_init__(self) -> None:
         if not (math.isfinite(self.alpha) and self.alpha >= 0):
             raise ValueError(f"alpha must be >= 0 (0 is greedy), got {self.alpha!r}")
+        object.__setattr__(self, "alpha", float(self.alpha))  # a numpy number can't be stored
 
     @classmethod
     def from_delta(cls, delta: float) -> "UpperConfidence":

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Floats, Slots, compiled
-from topstory.kernels.model import enter, estimate, width
+from topstory.kernels.model import comparable, enter, estimate, width
 from topstory.kernels.randomness import EXPLORE, priority, stream, unit
 
 
@@ -36,19 +36,20 @@ def choose(
     """
     root = stream(seed, decision)
     explores = epsilon > 0.0 and unit(root, EXPLORE) < epsilon
-    best = scores[0]
+    best = comparable(scores[0])
     for j in range(1, scores.shape[0]):
-        best = max(best, scores[j])
+        best = max(best, comparable(scores[j]))
     ties = 0
     chosen = -1
     for j in range(scores.shape[0]):
-        if scores[j] == best:
+        leads = comparable(scores[j]) == best
+        if leads:
             ties += 1
-        if (explores or scores[j] == best) and (
+        if (explores or leads) and (
             chosen < 0 or priority(root, keys[j]) > priority(root, keys[chosen])
         ):
             chosen = j
     propensity = epsilon / scores.shape[0]
-    if scores[chosen] == best:
+    if comparable(scores[chosen]) == best:
         propensity += (1.0 - epsilon) / ties
     return chosen, propensity

@@ -1,7 +1,7 @@
 """A user's context inside the kernels: a row of numbers or, when binary and sparse, which are on.
 
-Both forms add the same terms in the same order, so they give the same bits; the sparse one costs by
-the number of features that are on, not by d.
+Both forms add the same terms in the same order, so they give the same bits (unless d is so small
+that loops are unrolled); the sparse one costs by the number of features that are on, not by d.
 """
 
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ class Dense(NamedTuple):
 
     values: Floats
     unroll: tuple[int, ...]
+    room: Floats  # (d,) to work in
 
 
 class Sparse(NamedTuple):
@@ -43,7 +44,7 @@ def unrolling(length: int) -> tuple[int, ...]:
 
 def scratch(dimension: int) -> Dense:
     """Room for one dense context, that `load` fills."""
-    return Dense(np.zeros(dimension), unrolling(dimension))
+    return Dense(np.zeros(dimension), unrolling(dimension), np.zeros(dimension))
 
 
 def load(contexts: Any, t: int, room: Dense) -> Any:
@@ -112,23 +113,25 @@ def _quadratic(S: Any, a: Any, x: Any) -> Any:
         return max(2.0 * total, 0.0)
 
     def dense(S: Any, a: Any, x: Any) -> float:
-        total = 0.0
+        # Row by row, as memory lies: the additions of a row do not wait for one another.
+        x.room[:] = 0.0
         for i in range(x.values.shape[0]):
-            if x.values[i] != 0.0:
-                half = 0.0
+            value = x.values[i]
+            if value != 0.0:
                 for j in range(i):
-                    half += S[a, i, j] * x.values[j]
-                half += 0.5 * S[a, i, i] * x.values[i]
-                total += x.values[i] * half
+                    x.room[j] += S[a, i, j] * value
+                x.room[i] = 0.5 * S[a, i, i] * value
+        total = 0.0
+        for j in range(x.values.shape[0]):
+            total += x.room[j] * x.values[j]
         return max(2.0 * total, 0.0)
 
     def sparse(S: Any, a: Any, x: Any) -> float:
         total = 0.0
-        for i in range(x.on.shape[0]):
-            half = 0.0
-            for j in range(i):
+        for j in range(x.on.shape[0]):
+            half = 0.5 * S[a, x.on[j], x.on[j]]
+            for i in range(j + 1, x.on.shape[0]):
                 half += S[a, x.on[i], x.on[j]]
-            half += 0.5 * S[a, x.on[i], x.on[i]]
             total += half
         return max(2.0 * total, 0.0)
 

@@ -16,8 +16,10 @@ from topstory.kernels.compilation import Counters, Floats, specialised
 from topstory.kernels.contexts import linear, quadratic, spread
 from topstory.kernels.model import estimate, paid, shown, width
 
-# Rank-one updates drift: invert afresh after this many, or after d if that is more.
+# Rank-one updates drift: invert afresh after this many, or after d if that is more. And at once
+# after one with so large a γ that subtracting uuᵀ/γ cancels digits: an uncommonly long context.
 REFRESH_AFTER = 1024
+REFRESH_ABOVE = 1e4
 
 
 class Disjoint(NamedTuple):
@@ -53,14 +55,15 @@ def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
         context, u = state.room[0], state.room[1]
         spread(x, context)
         multiply(state.S, a, context, u)
-        scale = 1.0 / (1.0 + dot(context, u))
+        gamma = 1.0 + dot(context, u)
+        scale = 1.0 / gamma
         step = linear(state.v, a, x) * scale
         for i in range(u.shape[0]):
             state.v[a, i] -= step * u[i]
         add_square(state.S, a, u, -scale)
         add_square(state.A, a, context, 1.0)
         state.updates[a] += 1
-        if state.updates[a] >= max(REFRESH_AFTER, u.shape[0]):
+        if state.updates[a] >= max(REFRESH_AFTER, u.shape[0]) or gamma > REFRESH_ABOVE:
             invert(state.A, a, state.ridge, state.S, state.square_room)
             multiply(state.S, a, state.b[a], state.v[a])
             state.updates[a] = 0

@@ -31,7 +31,7 @@ import numpy as np
 from topstory.kernels.algebra import add_square, dot, invert, multiply
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled, specialised
 from topstory.kernels.contexts import linear, quadratic, spread
-from topstory.kernels.disjoint import REFRESH_AFTER
+from topstory.kernels.disjoint import REFRESH_ABOVE, REFRESH_AFTER
 from topstory.kernels.model import enter, estimate, paid, shown, width
 
 KEEP_FOR = 32
@@ -147,15 +147,21 @@ def move_forms(state: Hybrid, a: int, shrink: float, step: float) -> None:
             for j in range(m):
                 total += h[k * m + j] * state.features[article, j]
             folded[k] = total
+        if len(state.unroll):
+            for k in range(d):
+                total = 0.0
+                for j in range(d):
+                    total += state.A_inverse[article, j, k] * folded[j]
+                g[k] = total
+        else:
+            multiply(state.A_inverse, article, folded, g)
         for k in range(d):
-            total = 0.0
-            for j in range(d):
-                total += state.A_inverse[article, j, k] * folded[j]
-            g[k] = state.ridge * total + (u[k] if article == a else 0.0)
+            g[k] = state.ridge * g[k] + (u[k] if article == a else 0.0)
         for k in range(d):
             state.v[article, k] += step * g[k]
+            part = shrink * g[k]
             for j in range(d):
-                state.S[article, k, j] -= shrink * g[k] * g[j]
+                state.S[article, k, j] -= part * g[j]
         i += 1
 
 
@@ -213,9 +219,9 @@ def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
         add_square(state.A_inverse, a, u, -1.0 / gamma)
         state.updates[a] += 1
         state.clock[UPDATES] += 1
-        if state.updates[a] >= max(REFRESH_AFTER, u.shape[0]):
+        if state.updates[a] >= max(REFRESH_AFTER, u.shape[0]) or gamma > REFRESH_ABOVE:
             invert_article(state, a)
-        if state.clock[UPDATES] >= max(REFRESH_AFTER, w.shape[0]):
+        if state.clock[UPDATES] >= max(REFRESH_AFTER, w.shape[0]) or c > REFRESH_ABOVE * gamma:
             invert_shared(state)
 
     return body if state.instance_class is Hybrid else None

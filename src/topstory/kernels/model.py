@@ -5,7 +5,9 @@
 
 from typing import Any
 
-from topstory.kernels.compilation import Slots, compiled, specialised
+import numpy as np
+
+from topstory.kernels.compilation import Slots, compiled, inlined, specialised
 
 
 def estimate(state: Any, a: int, x: Any, segment: int) -> float:
@@ -26,6 +28,19 @@ def shown(state: Any, a: int, x: Any, segment: int) -> None:
 def paid(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
     """The second half of a trial: a payoff came, now or later, once or several times."""
     raise NotImplementedError("called from kernels only")
+
+
+@inlined
+def comparable(score: float) -> float:
+    """The score to 40 of its 53 bits: what articles are compared by.
+
+    Scores that are equal on paper differ in their last bits once they were computed in different
+    orders. To 12 digits they are equal, so that chance breaks the tie, not rounding.
+    """
+    if not np.isfinite(score):
+        return score
+    scaled = score * 8193.0  # 2**13 + 1: Veltkamp's splitting
+    return scaled - (scaled - score)
 
 
 @compiled

@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled, inlined
 from topstory.kernels.contexts import Dense, leaning, load
-from topstory.kernels.model import enter, estimate, learn, width
+from topstory.kernels.model import comparable, enter, estimate, learn, width
 from topstory.kernels.randomness import EXPLORE, KEEP, LEARN, priority, stream, unit
 
 # Places in a bucket's row of sums: over its trials, also weighted by the pool's size K.
 TRIALS, PAYOFF, WEIGHT, WEIGHTED_PAYOFF = 0, 1, 2, 3
 DEPLOYMENT, LEARNING = 0, 1
 
-# Champions are remembered for each pool and this many kinds of users (by their leaning).
-KINDS = 8
+# Champions are remembered for each pool and this many kinds of users, by their leaning: a power
+# of 2; where pools are very many, for all users together.
+KINDS, MANY_POOLS = 8, 100_000
 
 
 class Traffic(NamedTuple):
@@ -57,7 +58,7 @@ class Memory(NamedTuple):
     """What speeds up the scan without changing its result."""
 
     order: Slots  # (2, slots) the pools' articles, last winners first: for each bucket
-    champion: Slots  # (pools, KINDS, 2)
+    champion: Slots  # (pools, kinds, 2)
     current: Counters  # (1,) the pool that the state is prepared for
 
 
@@ -100,13 +101,17 @@ def beats(
     decision: int,
 ) -> bool:
     """Whether article c is chosen before article s, whose score is `own`."""
+    near = 4e-12 * abs(own)  # no closer than this, scores are not equal to 40 bits
     score = estimate(state, c, x, segment)
-    if alpha > 0.0 and score <= own:
+    if alpha > 0.0 and score <= own + near:
         score += alpha * width(state, c, x, segment)
-    if score == own:
-        root = stream(seed, decision)
-        return bool(priority(root, pools.keys[c]) > priority(root, pools.keys[s]))
-    return score > own
+    if score - own > near or own - score > near:
+        return bool(score > own)
+    theirs, ours = comparable(score), comparable(own)
+    if theirs != ours:
+        return bool(theirs > ours)
+    root = stream(seed, decision)
+    return bool(priority(root, pools.keys[c]) > priority(root, pools.keys[s]))
 
 
 @inlined
@@ -194,7 +199,9 @@ def replay(
         s = pools.slots[pools.offsets[p] + traffic.position[t]]
         x = load(traffic.contexts, t, room)
         segment = segments[i] if segments.shape[0] else 0
-        kind = (segment if segments.shape[0] else leaning(x, dimension)) & (KINDS - 1)
+        kind = (segment if segments.shape[0] else leaning(x, dimension)) & (
+            memory.champion.shape[1] - 1
+        )
         decision = rule.first + t
 
         own = estimate(state, s, x, segment)

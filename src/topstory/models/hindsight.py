@@ -22,10 +22,10 @@ class Hindsight(Averages):
     learns: ClassVar[bool] = False
 
     def look_back(self, slots: Slots, shows: Floats, payoff: Floats) -> None:
-        """Average the log's payoffs for each article; 0 for one never shown."""
+        """Average the log's payoffs for each article; one never shown is the last choice."""
         self.state.shows[slots, 0] = shows
         self.state.total[slots, 0] = payoff
-        self.state.mean[slots, 0] = payoff / np.maximum(shows, 1.0)
+        self.state.mean[slots, 0] = np.where(shows > 0, payoff / np.maximum(shows, 1.0), -np.inf)
         self.state.spread[slots, 0] = 0.0
 
     def prepare(self, user: Floats, pool: Sequence[str]) -> None:

@@ -40,6 +40,7 @@ class HybridLinear(Model):
         self.ridge = positive("ridge", ridge)
         self.shared_ridge = positive("shared_ridge", shared_ridge)
         self._features: dict[str, Floats] = {}
+        self._count = 0  # of features; 0 until the first article is known
 
     def parameters(self) -> dict[str, Any]:
         """Both ridges."""
@@ -55,16 +56,14 @@ class HybridLinear(Model):
                 )
             return
         given = np.ones(1) if features is None else features
-        if self._features and len(given) != self._feature_count():
+        if self._count not in (0, len(given)):
             raise ValueError(
                 f"article {article!r} comes with {'no' if features is None else len(given)} "
-                f"features, but others here have {self._feature_count()}: "
+                f"features, but others here have {self._count}: "
                 "add_article(id, features) takes the same number for each"
             )
+        self._count = len(given)
         self._features[article] = given
-
-    def _feature_count(self) -> int:
-        return len(next(iter(self._features.values()))) if self._features else 1
 
     def remove(self, article: str) -> None:
         """Forget the article's own part; what it taught the shared part stays."""
@@ -83,7 +82,7 @@ class HybridLinear(Model):
         self.state.features[slot] = self._features[article]
 
     def _fresh(self, capacity: int, dimension: int) -> Hybrid:
-        count = self._feature_count()
+        count = self._count or 1
         shared = dimension * count
         return Hybrid(
             A=scaled_identities(capacity, dimension, self.ridge),
@@ -113,7 +112,7 @@ class HybridLinear(Model):
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The state; the features also when there is none yet."""
-        blank = np.ones(self._feature_count())
+        blank = np.ones(self._count)
         rows = [self._features.get(article or "", blank) for article in self.roster.ids]
         return super().arrays() or ({"features": np.array(rows)} if rows else {})
 
@@ -127,6 +126,7 @@ class HybridLinear(Model):
         self._features = {
             article: row.copy() for article, row in zip(ids, features, strict=True) if article
         }
+        self._count = features.shape[1] if len(ids) or dimension else 0
         super().restore(ids, dimension, arrays)
 
     def drift(self) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.kernels.compilation import Floats, Slots
+from topstory.kernels.contexts import Dense, scratch
 from topstory.models.contexts import Contexts
 from topstory.models.roster import Roster
 
@@ -48,6 +49,9 @@ class Model(ABC):
     def _admit(self, article: str, features: Floats | None) -> None:
         """Check and note what is said of an article."""
 
+    def _check(self, dimension: int) -> None:
+        """Refuse what does not fit contexts of this length, before any state is made."""
+
     def _place(self, slot: int, article: str) -> None:
         """Write what is known of the article into its slot of a fresh state."""
 
@@ -64,6 +68,10 @@ class Model(ABC):
 
     def look_back(self, slots: Slots, shows: Floats, payoff: Floats) -> None:
         """Told how often a whole log showed each article, and what it paid."""
+
+    def room(self, dimension: int) -> Dense:
+        """Room for one context, in the form that suits the model's kernels."""
+        return scratch(dimension)
 
     @property
     def compiles(self) -> bool:
@@ -122,6 +130,7 @@ class Model(ABC):
         if self.dimension not in (None, dimension):
             raise ValueError(f"a context has {self.dimension} features here, got {dimension}")
         if self._state is None:
+            self._check(dimension)
             self._begin(dimension)
             for slot, article in enumerate(self.roster.ids):
                 if article is not None:
@@ -181,7 +190,7 @@ class Model(ABC):
 
 def finite_vector(values: npt.ArrayLike, article: str) -> Floats:
     """An article's features or offsets as an array, checked."""
-    vector = np.asarray(values, np.float64)
+    vector = np.array(values, np.float64)  # a copy: the caller may go on using his own
     if vector.ndim != 1 or not np.isfinite(vector).all():
         raise ValueError(f"article {article!r} needs a vector of finite numbers, got {values!r}")
     return vector

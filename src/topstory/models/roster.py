@@ -38,10 +38,6 @@ class Roster:
     def __len__(self) -> int:
         return len(self._slots)
 
-    def articles(self) -> list[str]:
-        """The articles, in the order of their slots."""
-        return [article for article in self.ids if article is not None]
-
     def slot(self, article: str) -> int:
         """The article's slot; KeyError if it has none."""
         return self._slots[article]

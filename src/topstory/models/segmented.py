@@ -1,6 +1,7 @@
 """Each article's average payoff in each user segment."""
 
 from collections.abc import Callable
+from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,8 @@ class Segmented(Averages):
     """A context-free model for each user segment: ε-greedy (seg) and ucb (seg), §5.3 III.
 
     Args:
-        segments: how many there are; by default one for each non-constant feature.
+        segments: how many there are, if you say which: with an `assignment`. By default there is
+            one for each non-constant feature.
         assignment: users (n, d) -> segments (n,), whole numbers from 0. By default the largest
             non-constant component of the context: the closest of the paper's user clusters.
 
@@ -33,11 +35,13 @@ class Segmented(Averages):
 
     def __init__(self, segments: int | None = None, assignment: Assignment | None = None) -> None:
         super().__init__()
+        if (assignment is None) != (segments is None):
+            raise ValueError(
+                "segments and assignment go together: how many there are, and which a user is in"
+            )
         if segments is not None and segments < 1:
             raise ValueError(f"segments must be at least 1, got {segments!r}")
-        if assignment is not None and segments is None:
-            raise ValueError("say how many segments the assignment knows: segments=…")
-        self._segments = segments
+        self._segments = None if segments is None else index(segments)
         self._assignment = assignment
 
     def parameters(self) -> dict[str, Any]:

@@ -56,18 +56,23 @@ class Warm(Averages):
         cells = super()._fresh(capacity, dimension)
         return cells._replace(offset=np.zeros((capacity, dimension)), bonus=np.zeros(capacity))
 
-    def _place(self, slot: int, article: str) -> None:
-        weights = self._table.get(article)
-        if weights is not None:
-            if len(weights) != self.dimension:
+    def _check(self, dimension: int) -> None:
+        for article, weights in self._table.items():
+            if len(weights) != dimension:
                 raise ValueError(
                     f"the offset of article {article!r} has {len(weights)} weights, "
-                    f"but a context has {self.dimension} features"
+                    f"but a context has {dimension} features"
                 )
-            self.state.offset[slot] = weights
+
+    def _place(self, slot: int, article: str) -> None:
+        if article in self._table:
+            self.state.offset[slot] = self._table[article]
 
     def prepare(self, user: Floats, pool: Sequence[str]) -> None:
         """Ask the function for the user's offsets."""
         if self._function is not None:
             for article in pool:
-                self.state.bonus[self.roster.slot(article)] = self._function(user, article)
+                offset = float(self._function(user, article))
+                if not np.isfinite(offset):
+                    raise ValueError(f"the offset of article {article!r} is {offset}, not a number")
+                self.state.bonus[self.roster.slot(article)] = offset

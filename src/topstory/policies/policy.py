@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 from os import PathLike
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from topstory.explorers import Explorer, Greedy
 from topstory.kernels import choice as kernel
 from topstory.kernels.compilation import Floats, Slots
-from topstory.kernels.contexts import Dense, scratch
+from topstory.kernels.contexts import Dense
 from topstory.kernels.model import learn, learn_paid, learn_shown
 from topstory.models import Model
 
@@ -52,11 +53,10 @@ class Policy:
     """
 
     def __init__(self, model: Model, explorer: Explorer, seed: int = 0) -> None:
-        if not 0 <= seed < 2**64:
-            raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, got {seed!r}")
+        check_seed(seed)
         self.model = model
         self.explorer = explorer
-        self.seed = int(seed)
+        self.seed = index(seed)
         self.decisions = 0  # how many it has made: the number of the next one
         self._room: Dense | None = None
 
@@ -123,9 +123,14 @@ class Policy:
         learn_shown(self.model.state, slot, x, self.model.segment(x.values))
 
     def paid(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
-        """The second half: a payoff came, now or later, once or in parts, in any order."""
+        """The second half: a payoff came, now or later, once or in parts, in any order.
+
+        KeyError if the article is not known, or no longer: there is nothing left to learn for.
+        """
         amount = _amount(payoff)
-        x, slot = self._context(user), self.model.add_if_new(article)
+        if article not in self.model.roster:
+            raise KeyError(f"article {article!r} is not known to this policy")
+        x, slot = self._context(user), self.model.roster.slot(article)
         learn_paid(self.model.state, slot, x, self.model.segment(x.values), amount)
 
     def add_article(self, article: str, features: npt.ArrayLike | None = None) -> None:
@@ -166,9 +171,15 @@ class Policy:
             raise ValueError(f"a user is a vector of finite numbers, got {user!r}")
         self.model.see(len(values))
         if self._room is None:
-            self._room = scratch(len(values))
+            self._room = self.model.room(len(values))
         self._room.values[:] = values
         return self._room
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse what is not a seed."""
+    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
+        raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, got {seed!r}")
 
 
 def _amount(payoff: float) -> float:

@@ -19,27 +19,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from topstory.explorers import EpsilonGreedy, Explorer, Greedy, Uniform, UpperConfidence
-from topstory.models import (
-    ContextFree,
-    DisjointLinear,
-    Hindsight,
-    HybridLinear,
-    Model,
-    Nothing,
-    Segmented,
-    Warm,
-)
+from topstory.models import Model
 from topstory.policies.policy import Policy
+from topstory.policies.registry import REGISTRY
 
 FORMAT = "topstory-policy"
 VERSION = 1
 
-_MODELS: dict[str, type[Model]] = {
-    model.name: model
-    for model in (
-        *(ContextFree, DisjointLinear, Hindsight, HybridLinear, Nothing, Segmented, Warm),
-    )
-}
+_MODELS: dict[str, type[Model]] = {e.model.name: e.model for e in REGISTRY.values()}
 _EXPLORERS: dict[str, type[Explorer]] = {
     explorer.name: explorer for explorer in (EpsilonGreedy, Greedy, Uniform, UpperConfidence)
 }
