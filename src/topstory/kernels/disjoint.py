@@ -37,14 +37,14 @@ class Disjoint(NamedTuple):
 
 @specialised(estimate, inline=True)
 def _estimate(state: Any, a: Any, x: Any, segment: Any) -> Any:
-    if state.instance_class is Disjoint:
+    if hasattr(state.instance_class, "v"):  # hybrid has the same form
         return lambda state, a, x, segment: linear(state.v, a, x)
     return None
 
 
 @specialised(width, inline=True)
 def _width(state: Any, a: Any, x: Any, segment: Any) -> Any:
-    if state.instance_class is Disjoint:
+    if hasattr(state.instance_class, "S"):
         return lambda state, a, x, segment: np.sqrt(quadratic(state.S, a, x))
     return None
 

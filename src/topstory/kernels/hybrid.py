@@ -30,9 +30,9 @@ import numpy as np
 
 from topstory.kernels.algebra import add_square, dot, invert, multiply
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled, specialised
-from topstory.kernels.contexts import linear, quadratic, spread
+from topstory.kernels.contexts import spread
 from topstory.kernels.disjoint import REFRESH_ABOVE, REFRESH_AFTER
-from topstory.kernels.model import enter, estimate, paid, shown, width
+from topstory.kernels.model import enter, paid, shown
 
 KEEP_FOR = 32
 IN_POOL = np.iinfo(np.int64).max
@@ -182,20 +182,6 @@ def invert_shared(state: Hybrid) -> None:
     state.clock[UPDATES] = 0
     for i in range(state.clock[ACTIVE]):
         compute_form(state, state.active[i])
-
-
-@specialised(estimate, inline=True)
-def _estimate(state: Any, a: Any, x: Any, segment: Any) -> Any:
-    if state.instance_class is Hybrid:
-        return lambda state, a, x, segment: linear(state.v, a, x)
-    return None
-
-
-@specialised(width, inline=True)
-def _width(state: Any, a: Any, x: Any, segment: Any) -> Any:
-    if state.instance_class is Hybrid:
-        return lambda state, a, x, segment: np.sqrt(quadratic(state.S, a, x))
-    return None
 
 
 @specialised(shown, inline=False)
