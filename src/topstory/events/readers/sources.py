@@ -1,0 +1,142 @@
+"""The bytes of a file, gzipped or plain, in pieces; a damaged end costs a fault, not the file."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from topstory.events.readers.faults import Faults
+from topstory.events.readers.reader import Progress
+
+PIECE = 1 << 21
+COMPRESSED = 1 << 17
+AHEAD = 4  # pieces that are decompressed before they are asked for
+LONGEST = 1 << 20  # bytes of a line; what is longer is no row of anything
+
+TRUNCATED = "the gzip file ends too early: what came before was read"
+DAMAGED = "the gzip file is damaged: what came before was read"
+TOO_LONG = "a line of more than 1 MB"
+
+
+def pieces(path: Path, progress: Progress) -> Iterator[bytes]:
+    """The file's bytes, decompressed if they are gzip (whatever the file is called).
+
+    Raises `Damage` after the last piece that could be read.
+    """
+    with path.open("rb", buffering=0) as file:
+        gzipped = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        if gzipped:
+            with closing(_decompressed(path)) as ahead:
+                for piece, consumed in ahead:
+                    progress(consumed)
+                    if piece:
+                        yield piece
+        else:
+            while piece := file.read(PIECE):
+                progress(len(piece))
+                yield piece
+
+
+class Damage(ValueError):
+    """A compressed file that stops making sense; `reason` is one for Faults."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.reason = reason
+
+
+def lines(path: Path, faults: Faults, progress: Progress) -> Iterator[tuple[int, bytes]]:
+    """(number from 1, text without its end) of each line; damage and giants become faults.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(b"a\\r\\nb") and file.flush()
+    ...     list(lines(Path(file.name), Faults(), lambda bytes: None))
+    [(1, b'a'), (2, b'b')]
+    """
+    number, rest, skipping = 0, b"", False
+    try:
+        for piece in pieces(path, progress):
+            first, *more = piece.split(b"\n")
+            rest += b"" if skipping else first
+            for text in more:
+                number += 1
+                if not skipping:
+                    yield number, rest.removesuffix(b"\r")
+                rest, skipping = text, False
+            if len(rest) > LONGEST:
+                faults.add(TOO_LONG, str(path), number + 1, rest[:200])
+                rest, skipping = b"", True
+    except Damage as damage:
+        # The last line is cut off: it counts as the bad row.
+        faults.add(damage.reason, str(path), number + 1, rest[:200])
+        return
+    if rest:
+        yield number + 1, rest.removesuffix(b"\r")
+
+
+def _decompressed(path: Path) -> Iterator[tuple[bytes, int]]:
+    """(piece, compressed bytes it took), made by a second thread, a few pieces ahead."""
+    ready: queue.Queue[tuple[bytes, int] | BaseException | None] = queue.Queue(AHEAD)
+    stop = threading.Event()
+
+    def put(item: tuple[bytes, int] | BaseException | None) -> bool:
+        while not stop.is_set():
+            try:
+                ready.put(item, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def work() -> None:
+        try:
+            for item in _inflate(path):
+                if not put(item):
+                    return
+        except BaseException as error:
+            put(error)
+        else:
+            put(None)
+
+    thread = threading.Thread(target=work, name=f"decompress {path.name}", daemon=True)
+    thread.start()
+    try:
+        while (item := ready.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _inflate(path: Path) -> Iterator[tuple[bytes, int]]:
+    from isal import igzip_lib
+
+    with path.open("rb", buffering=0) as file:
+        data = file.read(COMPRESSED)
+        while data:
+            # A file may hold several gzip streams end to end; zeros after the last are padding.
+            stream = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
+            consumed = len(data)
+            while not stream.eof:
+                try:
+                    piece = stream.decompress(data, PIECE)
+                except igzip_lib.IsalError:
+                    raise Damage(path, DAMAGED) from None
+                yield piece, consumed
+                data, consumed = b"", 0
+                if stream.needs_input and not stream.eof:
+                    data = file.read(COMPRESSED)
+                    consumed = len(data)
+                    if not data:
+                        raise Damage(path, TRUNCATED)
+            data = stream.unused_data.lstrip(b"\0")
+            yield b"", -len(data)
+            if not data:
+                data = file.read(COMPRESSED).lstrip(b"\0")
