@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from topstory.events.readers.faults import Faults
 from topstory.events.readers.reader import Progress
 
 PIECE = 1 << 21
@@ -22,9 +21,15 @@ TOO_LONG = "a line of more than 1 MB"
 
 
 def pieces(path: Path, progress: Progress) -> Iterator[bytes]:
-    """The file's bytes, decompressed if they are gzip (whatever the file is called).
+    r"""The file's bytes, decompressed if they are gzip (whatever the file is called).
 
     Raises `Damage` after the last piece that could be read.
+
+    >>> import gzip, tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(gzip.compress(b"a\nb")) and file.flush()
+    ...     list(pieces(Path(file.name), lambda bytes: None))
+    [b'a\nb']
     """
     with path.open("rb", buffering=0) as file:
         gzipped = file.read(2) == b"\x1f\x8b"
@@ -47,36 +52,6 @@ class Damage(ValueError):
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
         self.reason = reason
-
-
-def lines(path: Path, faults: Faults, progress: Progress) -> Iterator[tuple[int, bytes]]:
-    """(number from 1, text without its end) of each line; damage and giants become faults.
-
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     _ = file.write(b"a\\r\\nb") and file.flush()
-    ...     list(lines(Path(file.name), Faults(), lambda bytes: None))
-    [(1, b'a'), (2, b'b')]
-    """
-    number, rest, skipping = 0, b"", False
-    try:
-        for piece in pieces(path, progress):
-            first, *more = piece.split(b"\n")
-            rest += b"" if skipping else first
-            for text in more:
-                number += 1
-                if not skipping:
-                    yield number, rest.removesuffix(b"\r")
-                rest, skipping = text, False
-            if len(rest) > LONGEST:
-                faults.add(TOO_LONG, str(path), number + 1, rest[:200])
-                rest, skipping = b"", True
-    except Damage as damage:
-        # The last line is cut off: it counts as the bad row.
-        faults.add(damage.reason, str(path), number + 1, rest[:200])
-        return
-    if rest:
-        yield number + 1, rest.removesuffix(b"\r")
 
 
 def _decompressed(path: Path) -> Iterator[tuple[bytes, int]]:
@@ -120,10 +95,10 @@ def _inflate(path: Path) -> Iterator[tuple[bytes, int]]:
 
     with path.open("rb", buffering=0) as file:
         data = file.read(COMPRESSED)
+        consumed = len(data)
         while data:
             # A file may hold several gzip streams end to end; zeros after the last are padding.
             stream = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
-            consumed = len(data)
             while not stream.eof:
                 try:
                     piece = stream.decompress(data, PIECE)
@@ -137,6 +112,7 @@ def _inflate(path: Path) -> Iterator[tuple[bytes, int]]:
                     if not data:
                         raise Damage(path, TRUNCATED)
             data = stream.unused_data.lstrip(b"\0")
-            yield b"", -len(data)
-            if not data:
-                data = file.read(COMPRESSED).lstrip(b"\0")
+            while not data and (more := file.read(COMPRESSED)):
+                consumed += len(more)
+                data = more.lstrip(b"\0")
+        yield b"", consumed
