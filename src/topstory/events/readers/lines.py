@@ -1,19 +1,17 @@
-"""A text file in blocks of whole lines, plain or gzipped, whatever its length."""
+"""A text file in blocks of whole lines."""
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import NamedTuple
 
 from topstory.events.readers.faults import Faults
+from topstory.events.readers.reader import Progress
+from topstory.events.readers.sources import Damage, pieces
 
-BLOCK = 1 << 23  # bytes read at a time
-LONGEST = 1 << 26  # a line beyond this is no event, and would fill the memory
+LONGEST = 1 << 26  # bytes of a line; one that is longer would fill the memory
 
-_GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -24,9 +22,9 @@ class Block(NamedTuple):
     data: bytes
 
     def lines(self) -> list[bytes]:
-        """The lines, without their ends.
+        r"""The lines, without their ends.
 
-        >>> Block(1, b"a\\r\\nb").lines()
+        >>> Block(1, b"a\r\nb").lines()
         [b'a', b'b']
         """
         lines = self.data.split(b"\n")
@@ -37,42 +35,33 @@ class Block(NamedTuple):
         return lines
 
 
-def line_blocks(
-    path: Path, faults: Faults, progress: Callable[[int], object], size: int = BLOCK
-) -> Iterator[Block]:
-    """The file's blocks; `progress` gets the bytes consumed of the file as it is stored.
+def line_blocks(path: Path, faults: Faults, progress: Progress) -> Iterator[Block]:
+    r"""The file's lines in blocks of some megabytes; gzip that breaks off is one fault.
 
-    A gzipped file that breaks off gives the lines before the break, and counts one fault.
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(b"a\nb\nc") and file.flush()
+    ...     list(line_blocks(Path(file.name), Faults(), lambda bytes: None))
+    [Block(first=1, data=b'a\nb\n'), Block(first=3, data=b'c')]
     """
-    first, rest, told = 1, b"", 0
-    with path.open("rb") as stored:
-        packed = stored.read(2) == _GZIP
-        stored.seek(0)
-        stream: IO[bytes] | Any = gzip.GzipFile(fileobj=stored) if packed else stored
-        while True:
-            try:
-                piece = stream.read(size)
-            except (EOFError, OSError, zlib.error) as error:
-                if not packed:
-                    raise
-                faults.add("the gzipped file is cut short or damaged", str(path), first, str(error))
-                piece = b""
-            if first == 1 and not told:
-                piece = piece.removeprefix(_BOM)
-            end = piece.rfind(b"\n") + 1 if piece else 0
-            data, rest = (rest + piece[:end], piece[end:]) if end else (b"", rest + piece)
-            if not piece:
-                data, rest = rest, b""
+    number, rest, begun = 1, b"", False
+    try:
+        for piece in pieces(path, progress):
+            rest += piece if begun else piece.removeprefix(_BOM)
+            begun = True
+            end = rest.rfind(b"\n", max(0, len(rest) - len(piece))) + 1
+            if end:
+                yield Block(number, rest[:end])
+                number += rest.count(b"\n", 0, end)
+                rest = rest[end:]
             if len(rest) > LONGEST:
                 raise ValueError(
-                    f"{path}:{first + data.count(10)}: a line of more than {LONGEST >> 20} MB; "
-                    "is this a text file with one event a line?"
+                    f"{path}:{number}: a line of more than {LONGEST >> 20} MB; "
+                    "this is not a text file with one event a line"
                 )
-            if data:
-                yield Block(first, data)
-                first += data.count(b"\n")
-            at = stored.tell()
-            progress(at - told)
-            told = at
-            if not piece:
-                return
+    except Damage as damage:
+        # The line that is cut off counts as the bad row.
+        faults.add(damage.reason, str(path), number, rest[:200])
+        return
+    if rest:
+        yield Block(number, rest)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from topstory.events.articles import ArticleTable
 from topstory.events.columns import Mask
-from topstory.events.contexts import SparseContexts, take_contexts
+from topstory.events.contexts import SparseContexts, take_contexts, unfit_rows
 from topstory.events.log import EventLog
 from topstory.events.pools import PoolTable
 from topstory.events.propensity import recorded
@@ -19,14 +19,20 @@ from topstory.events.readers.faults import Faults
 from topstory.events.shown import Finder, position_type
 from topstory.events.times import EARLIEST, LATEST, Times
 
-CUT = 200  # characters of a bad line that are worth showing
+
+class Refusal(NamedTuple):
+    """A row that a reader could not make sense of."""
+
+    line: int
+    reason: str
+    text: str | bytes = ""
 
 
 @dataclass
 class Rows:
     """Rows of one file, each of which may still turn out bad.
 
-    What a reader refused itself is in `refused`: (line, reason, text).
+    What its reader refused already is in `refused`.
     """
 
     file: str
@@ -39,7 +45,7 @@ class Rows:
     propensity: npt.NDArray[np.float64] | None  # (n,) None: 1 / the pool's size
     micros: npt.NDArray[np.int64] | None  # (n,) None: untimed
     articles: ArticleTable
-    refused: list[tuple[int, str, str]] = field(default_factory=list)
+    refused: list[Refusal] = field(default_factory=list)
     text: Callable[[int], bytes | str] = lambda _: ""  # of row i, to be shown if it is bad
 
 
@@ -66,8 +72,7 @@ def sift(rows: Rows, faults: Faults) -> EventLog | None:
         ("the payoff is not a finite number", ~np.isfinite(payoff)),
     ]
     if not isinstance(rows.users, SparseContexts):
-        unfit = ~np.isfinite(rows.users).all(axis=1)
-        checks.append(("a user feature is not a finite number", unfit))
+        checks.append(("a user feature is not a finite number", unfit_rows(rows.users)))
     if propensity is not None:
         outside = ~((propensity > 0) & (propensity <= 1))
         checks.append(("the propensity is outside (0, 1]", outside))
@@ -105,27 +110,14 @@ def _first_of_each(pool: npt.NDArray[np.int32], wanted: npt.NDArray[np.int32]) -
     return first[np.searchsorted(numbers, wanted)]
 
 
-def _refuse(
-    rows: Rows, checks: Sequence[tuple[str, Mask]], faults: Faults
-) -> npt.NDArray[np.intp]:
+def _refuse(rows: Rows, checks: Sequence[tuple[str, Mask]], faults: Faults) -> npt.NDArray[np.intp]:
     """Tell every bad row, each once and by its first reason; the numbers of the good ones."""
     told = list(rows.refused)
     bad = np.zeros(len(rows.pool), bool)
     for reason, mask in checks:
         for i in np.flatnonzero(mask & ~bad):
-            told.append((int(rows.lines[i]), reason, cut(rows.text(int(i)))))
+            told.append(Refusal(int(rows.lines[i]), reason, rows.text(int(i))))
         bad |= mask
-    for line, reason, text in sorted(told):
+    for line, reason, text in sorted(told, key=lambda refusal: refusal.line):
         faults.add(reason, rows.file, line, text)
     return np.flatnonzero(~bad)
-
-
-def cut(text: bytes | str) -> str:
-    """The beginning of a bad line, fit to be shown.
-
-    >>> cut(b"caf\\xe9")
-    'caf\\\\xe9'
-    """
-    if isinstance(text, bytes):
-        text = text[:CUT].decode("utf-8", "backslashreplace")
-    return text[:CUT]
