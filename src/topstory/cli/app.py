@@ -7,6 +7,7 @@ import typer
 from topstory import __version__
 from topstory.cli.demo import demo
 from topstory.cli.failures import told
+from topstory.cli.importing import import_
 from topstory.cli.inspect import inspect
 from topstory.cli.replay import replay
 
@@ -17,8 +18,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (replay, inspect, demo):
-    app.command()(told(command))
+for command in (import_, inspect, replay, demo):
+    app.command(command.__name__.rstrip("_"))(told(command))
 
 
 def _print_version(wanted: bool) -> None:

@@ -51,7 +51,7 @@ def whole(text: Bytes, at: int, end: int, most: int) -> tuple[int, int]:
     """(value, place after it) of a whole number of 1 to `most` digits; place -1: there is none."""
     value, place = 0, at
     while place < end and place - at <= most:
-        digit = np.int64(text[place]) - ZERO
+        digit: Any = np.int64(text[place]) - ZERO
         if digit < 0 or digit > 9:
             break
         value = value * 10 + digit
@@ -70,7 +70,7 @@ def decimal(text: Bytes, at: int, end: int) -> tuple[float, int]:
         place += 1
     value, digits, decimals, pointed = 0, 0, 0, False
     while place < end:
-        digit = np.int64(text[place]) - ZERO
+        digit: Any = np.int64(text[place]) - ZERO
         if digit < 0 or digit > 9:
             if text[place] != POINT or pointed:
                 break
@@ -98,7 +98,7 @@ def known_pool(
     """
     for step in range(len(lengths)):
         tried = (slot + step) % len(lengths)
-        length = np.int64(lengths[tried])
+        length: Any = np.int64(lengths[tried])
         after = at + length
         if not length or after >= end:
             continue
@@ -138,7 +138,7 @@ def heading(text: Bytes, at: int, end: int) -> tuple[int, int, int, int, int]:
         stop += 1
     if stop == start or stop + 10 > end or text[stop] != SPACE:
         return 0, 0, 0, 0, -1
-    click = np.int64(text[stop + 1]) - ZERO
+    click: Any = np.int64(text[stop + 1]) - ZERO
     named = (
         text[stop + 2] == SPACE
         and text[stop + 3] == BAR
@@ -162,7 +162,7 @@ def membership(text: Bytes, at: int, end: int, user: Any) -> int:
     place, seen = at, 0
     size = len(user)
     while place + 1 < end and text[place] != BAR:
-        feature = np.int64(text[place]) - ZERO
+        feature: Any = np.int64(text[place]) - ZERO
         if feature < 1 or feature > size or text[place + 1] != COLON or seen & (1 << feature):
             return -1
         value, place = decimal(text, place + 2, end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -54,12 +54,13 @@ class Damage(ValueError):
         self.reason = reason
 
 
-def _decompressed(path: Path) -> Iterator[tuple[bytes, int]]:
+def _decompressed(path: Path) -> Generator[tuple[bytes, int], None, None]:
     """(piece, compressed bytes it took), made by a second thread, a few pieces ahead."""
-    ready: queue.Queue[tuple[bytes, int] | BaseException | None] = queue.Queue(AHEAD)
+    ready: queue.Queue[tuple[bytes, int] | None] = queue.Queue(AHEAD)
+    failed: list[BaseException] = []
     stop = threading.Event()
 
-    def put(item: tuple[bytes, int] | BaseException | None) -> bool:
+    def put(item: tuple[bytes, int] | None) -> bool:
         while not stop.is_set():
             try:
                 ready.put(item, timeout=0.1)
@@ -74,17 +75,16 @@ def _decompressed(path: Path) -> Iterator[tuple[bytes, int]]:
                 if not put(item):
                     return
         except BaseException as error:
-            put(error)
-        else:
-            put(None)
+            failed.append(error)
+        put(None)
 
     thread = threading.Thread(target=work, name=f"decompress {path.name}", daemon=True)
     thread.start()
     try:
         while (item := ready.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
             yield item
+        if failed:
+            raise failed[0]
     finally:
         stop.set()
         thread.join()
