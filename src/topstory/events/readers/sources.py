@@ -7,6 +7,7 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from topstory.events.readers.reader import Progress
 
@@ -93,6 +94,7 @@ def _decompressed(path: Path) -> Generator[tuple[bytes, int], None, None]:
 def _inflate(path: Path) -> Iterator[tuple[bytes, int]]:
     from isal import igzip_lib
 
+    broken: Any = igzip_lib.IsalError
     with path.open("rb", buffering=0) as file:
         data = file.read(COMPRESSED)
         consumed = len(data)
@@ -102,7 +104,7 @@ def _inflate(path: Path) -> Iterator[tuple[bytes, int]]:
             while not stream.eof:
                 try:
                     piece = stream.decompress(data, PIECE)
-                except igzip_lib.IsalError:
+                except broken:
                     raise Damage(path, DAMAGED) from None
                 yield piece, consumed
                 data, consumed = b"", 0

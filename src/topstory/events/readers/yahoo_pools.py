@@ -16,6 +16,7 @@ SLOTS = 16  # pools that are recognised by their bytes
 LONGEST = 1 << 14  # bytes of such a pool's part of the line
 MOST = 256  # articles in it
 HELD = 1 << 26  # bytes of parts that are remembered
+REMEMBERED = 1 << 17  # articles
 
 Features = tuple[float, ...]
 
@@ -31,12 +32,13 @@ class Unfit(Exception):
     """Why a line cannot be an event."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Article:
     """An article as one part of a line gives it; a feature that is not there is None."""
 
     id: str
     features: tuple[float | None, ...] | None
+    remarks: tuple[str, ...] | None = None  # None: not compared with what was known of it yet
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Pools:
     def __init__(self, article: Callable[[str, list[bytes]], Article]) -> None:
         self._article = article
         self._known: dict[str, Features] = {}
-        self._parsed: dict[bytes, tuple[str, Features | None, frozenset[str]]] = {}
+        self._parsed: dict[bytes, Article] = {}
         self._slots = Slots()
         self.clear()
 
@@ -106,7 +108,7 @@ class Pools:
         self._by_part: dict[bytes, Pool] = {}
         self._held = 0
         self._articles: dict[str, int] = {}
-        self._features: list[Features | None] = []
+        self._features: list[Any] = []
         self._offsets = [0]
         self._members: list[int] = []
         self._remarks: list[tuple[str, int, str, int, bytes]] = []
@@ -151,35 +153,31 @@ class Pools:
             faults.note(remark, file, line, text, int(events[number]))
 
     def _add(self, part: bytes, shown: bytes, file: str, line: int) -> Pool:
-        ids: list[bytes] = []
-        found: list[tuple[str, Features | None]] = []
-        remarks: dict[str, bytes] = {}
-        for segment in part.split(b"|")[1:]:
-            key, features, remarked = self._parse(segment)
-            ids.append(segment.split(None, 1)[0])
-            found.append((key, features))
-            for remark in remarked:
-                remarks.setdefault(remark, b"|" + segment)
-        if not ids:
-            raise Unfit(NO_POOL)
+        segments = part.split(b"|")[1:]
+        articles = [self._parse(segment) for segment in segments]
+        ids = tuple(segment.split(None, 1)[0] for segment in segments)
         if len(set(ids)) < len(ids):
             raise Unfit(TWICE)
         if shown not in ids:
             raise Unfit(NOT_LISTED)
-        for key, features in found:
-            if key not in self._articles:
-                self._articles[key] = len(self._articles)
-                self._features.append(features)
-            self._members.append(self._articles[key])
         number = len(self._offsets) - 1
+        remarks: dict[str, bytes] = {}
+        for segment, article in zip(segments, articles, strict=True):
+            if article.remarks is None:
+                article.remarks = self._settle(article)
+            for remark in article.remarks:
+                remarks.setdefault(remark, b"|" + segment)
+            if article.id not in self._articles:
+                self._articles[article.id] = len(self._articles)
+                self._features.append(article.features)
+            self._members.append(self._articles[article.id])
         self._offsets.append(len(self._members))
         self._remarks += [(why, number, file, line, text) for why, text in remarks.items()]
-        return Pool(number, tuple(ids))
+        return Pool(number, ids)
 
-    def _parse(self, segment: bytes) -> tuple[str, Features | None, frozenset[str]]:
-        """(id, features, remarks) of one article; what is known of it already stays."""
-        parsed = self._parsed.get(segment)
-        if parsed is None:
+    def _parse(self, segment: bytes) -> Article:
+        article = self._parsed.get(segment)
+        if article is None:
             words = segment.split()
             if not words:
                 raise Unfit(STRUCTURE)
@@ -187,24 +185,22 @@ class Pools:
                 article = self._article(words[0].decode(), words[1:])
             except UnicodeDecodeError:
                 raise Unfit(STRUCTURE) from None
-            features, remarks = self._settle(article)
-            parsed = article.id, features, remarks
-            if len(self._parsed) > 1 << 17:
+            if len(self._parsed) > REMEMBERED:
                 self._parsed.clear()
-            self._parsed[segment] = parsed
-        return parsed
+            self._parsed[segment] = article
+        return article
 
-    def _settle(self, article: Article) -> tuple[Features | None, frozenset[str]]:
-        if article.features is None:
-            return None, frozenset()
-        filled = tuple(0.0 if value is None else value for value in article.features)
-        known = self._known.setdefault(article.id, filled)
-        remarks = set()
-        if None in article.features:
-            remarks.add(LACKING)
-        if any(
+    def _settle(self, article: Article) -> tuple[str, ...]:
+        """Give an article the features that it had first, and say what that means."""
+        given = article.features
+        if given is None:
+            return ()
+        known = self._known.setdefault(
+            article.id, tuple(0.0 if value is None else value for value in given)
+        )
+        article.features = known
+        differs = any(
             value is not None and value != before
-            for value, before in zip(article.features, known, strict=True)
-        ):
-            remarks.add(CHANGED)
-        return known, frozenset(remarks)
+            for value, before in zip(given, known, strict=True)
+        )
+        return (LACKING,) * (None in given) + (CHANGED,) * differs
