@@ -106,9 +106,6 @@ def _following(files: list[str], console: "Console") -> Iterator[Callable[[int],
 
 
 def _show(report: "ImportReport", out: Path, console: "Console") -> None:
-    from rich.markup import escape
-
-    from topstory.cli.tables import plain_table
     from topstory.cli.wording import count, rate
 
     console.print(
@@ -119,14 +116,13 @@ def _show(report: "ImportReport", out: Path, console: "Console") -> None:
         markup=False,
         soft_wrap=True,
     )
-    for title, found in (("skipped", report.skipped), ("kept, but", report.noted)):
-        if found:
-            table = plain_table(title, "rows", "first at")
-            for reason, rows in sorted(found.items(), key=lambda item: -item[1]):
-                first = report.first[reason]
-                table.add_row(escape(reason), f"{rows:,}", escape(f"{first.file}:{first.line}"))
-            console.print()
-            console.print(table)
-            for reason in found:
-                if text := report.first[reason].text:
-                    console.print(f"  {reason}: {text}", markup=False, soft_wrap=True)
+    for title, found in (("Skipped", report.skipped), ("Kept", report.noted)):
+        for reason, rows in sorted(found.items(), key=lambda item: -item[1]):
+            first = report.first[reason]
+            text = f": {first.text}" if first.text else ""
+            console.print(
+                f"\n{title} {count(rows, 'row')}: {reason}\n"
+                f"  first at {first.file}:{first.line}{text}",
+                markup=False,
+                soft_wrap=True,
+            )
