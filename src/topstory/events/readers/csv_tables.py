@@ -112,7 +112,15 @@ def _is_odd(data: bytes) -> bool:
     """Whether Arrow's rows may not be the file's lines, or values not as they are written."""
     blank = b"\n\n" in data or b"\n\r\n" in data or data[:1] in (b"\n", b"\r")
     returns = b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
-    return b'"' in data or blank or returns
+    return b'"' in data or blank or returns or not _is_text(data)
+
+
+def _is_text(data: bytes) -> bool:
+    # Arrow hands bad rows over as texts, and cannot if they are not UTF-8.
+    try:
+        return data.isascii() or bool(data.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _by_python(block: Block, names: list[str], wanted: Callable[[str], bool]) -> CsvTable:
