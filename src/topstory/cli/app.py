@@ -6,6 +6,7 @@ import typer
 
 from topstory import __version__
 from topstory.cli.demo import demo
+from topstory.cli.exporting import export
 from topstory.cli.failures import told
 from topstory.cli.importing import import_
 from topstory.cli.inspect import inspect
@@ -18,7 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (import_, inspect, replay, demo):
+for command in (import_, export, inspect, replay, demo):
     app.command(command.__name__.rstrip("_"))(told(command))
 
 
