@@ -68,7 +68,10 @@ def _event(log: EventLog, i: int) -> Event:
 
 def rounded(parsed: Parsed) -> list[Event]:
     """The twin's events with users as a log keeps them."""
-    return [event._replace(user=tuple(np.float32(event.user).tolist())) for event in parsed.events]
+    return [
+        event._replace(user=tuple(np.array(event.user, np.float32).tolist()))
+        for event in parsed.events
+    ]
 
 
 def articles(batches: list[EventLog]) -> dict[str, tuple[float, ...] | None]:

@@ -91,8 +91,10 @@ ids = st.sampled_from([f"id-{i}" for i in range(8)])
 
 @st.composite
 def line_texts(draw: st.DrawFn) -> str:
-    pool = draw(st.lists(ids, max_size=6, unique=draw(st.integers(0, 9)) > 0))
-    shown = draw(st.sampled_from(pool) if pool and draw(st.integers(0, 9)) else ids)
+    once = draw(st.integers(0, 9)) > 0
+    pool = draw(st.lists(ids, max_size=6, unique=once))
+    listed = draw(st.integers(0, 9)) > 0 and len(pool) > 0
+    shown = draw(st.sampled_from(pool) if listed else ids)
     unique = draw(st.integers(0, 9)) > 0
     user = draw(st.lists(numbers, max_size=12, unique_by=(lambda n: n) if unique else None))
     if draw(st.integers(0, 9)):

@@ -33,9 +33,11 @@ def same(one: Bytes, at: int, other: Bytes, length: int) -> bool:
     """Whether one[at : at + length] == other[:length]."""
     done = 0
     while done + STRIDE <= length:
-        difference = np.uint8(0)  # no early way out, so that the compiler takes 16 bytes at a time
-        for i in range(STRIDE):
-            difference |= one[at + done + i] ^ other[done + i]
+        # No early way out, and indices that cannot be negative: the compiler takes 16 at a time.
+        here, there = np.uint64(at + done), np.uint64(done)
+        difference = np.uint8(0)
+        for i in range(np.uint64(STRIDE)):
+            difference |= one[here + i] ^ other[there + i]
         if difference:
             return False
         done += STRIDE
