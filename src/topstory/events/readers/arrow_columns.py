@@ -75,12 +75,14 @@ def micros(column: Column) -> npt.NDArray[np.int64]:
         return np.asarray(exact.cast(pa.int64()).fill_null(NEVER).to_numpy(zero_copy_only=False))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return seconds(numbers(column))
-    try:
-        zoned = column.cast(pa.string()).cast(pa.timestamp("us", "UTC"))
-        return np.asarray(zoned.cast(pa.int64()).fill_null(NEVER).to_numpy(zero_copy_only=False))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        codes, values = coded(column)
-        return np.array([_micros(value) for value in values], np.int64)[codes]
+    for zone in ("UTC", None):  # all times have a zone, or none has
+        try:
+            times = column.cast(pa.string()).cast(pa.timestamp("us", zone)).cast(pa.int64())
+            return np.asarray(times.fill_null(NEVER).to_numpy(zero_copy_only=False))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+    codes, values = coded(column)
+    return np.array([_micros(value) for value in values], np.int64)[codes]
 
 
 def seconds(values: Floats) -> npt.NDArray[np.int64]:

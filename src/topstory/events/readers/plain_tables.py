@@ -144,12 +144,12 @@ def _pools(column: Column) -> tuple[npt.NDArray[np.int64], list[tuple[str, ...]]
 def _lists(column: Column) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """All numbers end to end, and (n,) how many each row has."""
     if not _is_list(column):
-        codes, values = coded(column)
-        rows = [(as_text(value) or "").split(SEPARATOR) for value in values]
-        each = [numbers(pa.array(row, pa.string())) for row in rows]
-        lengths = np.array([len(row) for row in rows])[codes]
-        flat = [each[code] for code in codes.tolist()]
-        return np.concatenate(flat) if flat else np.empty(0), lengths
+        try:
+            column = column.cast(pa.string())
+        except pa.ArrowException:  # not UTF-8 somewhere: those users have no features
+            codes, values = coded(column)
+            column = pa.array([as_text(value) for value in values], pa.string()).take(codes)
+        column = pc.split_pattern(column, SEPARATOR)
     lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
     flat_values: Any = column.flatten()
     return numbers(flat_values), lengths.astype(np.int64)
