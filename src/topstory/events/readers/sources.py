@@ -11,7 +11,7 @@ from typing import Any
 
 from topstory.events.readers.reader import Progress
 
-PIECE = 1 << 21
+PIECE = 1 << 20  # 2 MB fall out of the cache between the two threads: a quarter slower from gzip
 COMPRESSED = 1 << 17
 AHEAD = 4  # pieces that are decompressed before they are asked for
 LONGEST = 1 << 20  # bytes of a line; what is longer is no row of anything
