@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks import ROOT, growth, live, machine, memory, replay, startup, storage
+from benchmarks import ROOT, growth, importing, live, machine, memory, replay, startup, storage
 from benchmarks.tables import Section, fill_in
 
 PARTS: dict[str, Callable[[bool], Section]] = {
@@ -23,6 +23,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "startup": startup.run,
     "live": live.run,
     "log": storage.run,
+    "import": importing.run,
 }
 RESULTS = ROOT / ".cache" / "bench" / "results.json"
 

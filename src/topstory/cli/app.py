@@ -6,7 +6,9 @@ import typer
 
 from topstory import __version__
 from topstory.cli.demo import demo
+from topstory.cli.exporting import export
 from topstory.cli.failures import told
+from topstory.cli.importing import import_
 from topstory.cli.inspect import inspect
 from topstory.cli.replay import replay
 
@@ -17,8 +19,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (replay, inspect, demo):
-    app.command()(told(command))
+for command in (import_, export, inspect, replay, demo):
+    app.command(command.__name__.rstrip("_"))(told(command))
 
 
 def _print_version(wanted: bool) -> None:

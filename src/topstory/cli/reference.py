@@ -14,6 +14,7 @@ import typer
 from msgspec import inspect as types
 
 from topstory.cli.app import app
+from topstory.cli.exporting import ExportReport
 from topstory.cli.report import (
     BucketReport,
     LiftReport,
@@ -23,7 +24,9 @@ from topstory.cli.report import (
     WarmReport,
 )
 from topstory.events import Inspection, Uniformity
+from topstory.events.importing import ImportReport
 from topstory.events.inspection import ArticleSummary, Day
+from topstory.events.readers import Fault
 from topstory.events.uniformity import NeverShown, Standout
 
 INTRODUCTION = """\
@@ -43,6 +46,18 @@ warnings go to standard error. `topstory --version` prints the version.
 """
 
 EXAMPLES = {
+    "import": """\
+```console notest
+$ topstory import r6a ydata-fp-td-clicks-v1_0.2009050*.gz logs/
+$ topstory import r6b ydata-fp-td-clicks-v2_0.201110*.gz logs/ --max-bad 0.001
+```
+""",
+    "export": """\
+```console notest
+$ topstory export logs/ week.npz --to obp
+$ topstory export logs/ week.dsjson --to dsjson && vw --cb_explore_adf --dsjson week.dsjson
+```
+""",
     "replay": """\
 ```console notest
 $ topstory replay logs/ --policy linucb-hybrid --alpha 0.3
@@ -55,6 +70,8 @@ $ topstory replay logs/ --policy egreedy,ucb --json | jq '.policies[].deployment
 }
 
 JSON = {
+    "import": "JSON of import",
+    "export": "JSON of export",
     "replay": "JSON of replay and demo",
     "inspect": "JSON of inspect",
     "demo": "JSON of replay and demo",
@@ -118,6 +135,13 @@ def _cell(text: str) -> str:
 
 
 def _schema() -> Iterator[str]:
+    yield f"## {JSON['import']}\n"
+    yield "Lines count from 1. Fields may be added.\n"
+    for told in (ImportReport, Fault):
+        yield from _record(told)
+    yield f"## {JSON['export']}\n"
+    yield "Fields may be added.\n"
+    yield from _record(ExportReport)
     yield f"## {JSON['replay']}\n"
     yield "Intervals are pairs, low and high; what cannot be known is null. Fields may be added.\n"
     for record in (Report, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport):

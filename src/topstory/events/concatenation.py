@@ -29,7 +29,7 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
     if any(log.recorded_propensity is not None for log in logs):
         propensity = np.concatenate([log.propensity for log in logs])
     return EventLog(
-        users=_join_users([log.users for log in logs]),
+        users=join_users([log.users for log in logs]),
         pool=np.concatenate([new[log.pool] for new, log in zip(pool_maps, logs, strict=True)]),
         position=np.concatenate([log.position for log in logs]).astype(position_type(pools)),
         payoff=np.concatenate([log.payoff for log in logs]),
@@ -99,7 +99,8 @@ def _unite_pools(
     return PoolTable(offsets, np.frombuffer(b"".join(numbers), np.int32)), maps
 
 
-def _join_users(parts: Sequence[Contexts]) -> Contexts:
+def join_users(parts: Sequence[Contexts]) -> Contexts:
+    """Contexts one after the other; an error if they differ in dimension or kind."""
     dimensions = [int(part.shape[1]) for part in parts]
     if len(set(dimensions)) > 1:
         raise ValueError(

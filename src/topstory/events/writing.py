@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from topstory.events.columns import BLOCK, blocks
-from topstory.events.contexts import SparseContexts
+from topstory.events.contexts import Contexts, SparseContexts
 from topstory.events.folder import (
     ARTICLES,
     EVENTS,
@@ -60,7 +62,7 @@ def write(log: EventLog, folder: str | PathLike[str]) -> None:
     )
     with replacing(Path(folder), check_replaceable) as fresh:
         (fresh / EVENTS).mkdir()
-        _write_articles(log, contents, fresh / ARTICLES)
+        write_articles(fresh / ARTICLES, log.article_ids, features)
         _write_pools(log, fresh / POOLS)
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             jobs = [
@@ -110,74 +112,104 @@ def _runs(times: Times) -> list[tuple[int, int, int]] | None:
     return list(zip(days, starts, [*starts[1:], len(times)], strict=True))
 
 
-def _write_articles(log: EventLog, contents: Contents, path: Path) -> None:
-    schema = articles_schema(described=contents.article_features is not None)
-    columns: list[Any] = [_arrow(log.article_ids, pa.string())]
-    if log.features is not None:
-        articles, width = log.features.shape
+def write_articles(
+    path: Path, ids: Sequence[str], features: npt.NDArray[np.float64] | None
+) -> None:
+    """Write `articles.parquet`."""
+    schema = articles_schema(described=features is not None)
+    columns: list[Any] = [_arrow(ids, pa.string())]
+    if features is not None:
+        articles, width = features.shape
         offsets = _arrow(np.arange(articles + 1, dtype=np.int32) * np.int32(width))
         columns.append(
             pa.ListArray.from_arrays(
-                offsets, _arrow(log.features.ravel()), type=schema.field("features").type
+                offsets, _arrow(features.ravel()), type=schema.field("features").type
             )
         )
-    with _writer(path, schema) as writer:
+    with parquet_writer(path, schema) as writer:
         writer.write_table(pa.Table.from_arrays(columns, schema=schema))
 
 
-def _write_pools(log: EventLog, path: Path) -> None:
+def pools_columns(first: int, offsets: npt.NDArray[np.int64], members: Any, ids: Any) -> pa.Table:
+    """Rows of `pools.parquet`: pools numbered from `first`, members as indices into Arrow `ids`."""
     schema = pools_schema()
+    lists = pa.ListArray.from_arrays(
+        _arrow((offsets - offsets[0]).astype(np.int32)),
+        ids.take(_arrow(members)),
+        type=schema.field("articles").type,
+    )
+    numbers = _arrow(np.arange(first, first + len(offsets) - 1, dtype=np.int32))
+    return pa.Table.from_arrays([numbers, lists], schema=schema)
+
+
+def _write_pools(log: EventLog, path: Path) -> None:
     ids = _arrow(log.article_ids, pa.string())
-    with _writer(path, schema) as writer:
+    with parquet_writer(path, pools_schema()) as writer:
         # Not all at once: written out as strings, many pools fill the memory.
         for start, stop in blocks(len(log.pool_table), BLOCK // 8):
             offsets = log.pool_offsets[start : stop + 1]
-            members = ids.take(_arrow(log.pool_members[offsets[0] : offsets[-1]]))
-            lists = pa.ListArray.from_arrays(
-                _arrow((offsets - offsets[0]).astype(np.int32)),
-                members,
-                type=schema.field("articles").type,
-            )
-            numbers = _arrow(np.arange(start, stop, dtype=np.int32))
-            writer.write_table(pa.Table.from_arrays([numbers, lists], schema=schema))
+            members = log.pool_members[offsets[0] : offsets[-1]]
+            writer.write_table(pools_columns(start, offsets, members, ids))
 
 
 def _write_events(log: EventLog, contents: Contents, path: Path, first: int, last: int) -> None:
     schema = events_schema(contents)
-    with _writer(path, schema) as writer:
+    with parquet_writer(path, schema) as writer:
         for start, stop in blocks(last - first, ROW_GROUP):
             part = log[first + start : first + stop]
-            table = pa.Table.from_arrays(_event_columns(part, schema), schema=schema)
+            columns = Columns(
+                times=None if part.times is None else part.times.microseconds(),
+                users=part.users,
+                pool=part.pool,
+                shown=part.shown_index,
+                payoff=part.payoff,
+                propensity=part.propensity,
+            )
+            table = events_table(columns, part.article_ids, schema)
             writer.write_table(table, row_group_size=ROW_GROUP)
 
 
-def _event_columns(part: EventLog, schema: pa.Schema) -> list[Any]:
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Events as the files hold them."""
+
+    times: npt.NDArray[np.int64] | None  # microseconds
+    users: Contexts
+    pool: npt.NDArray[np.int32]
+    shown: npt.NDArray[np.int32]  # article indices
+    payoff: npt.NDArray[np.float32]
+    propensity: npt.NDArray[np.float32]
+
+
+def events_table(events: Columns, ids: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """Rows of a file of events, whose shown articles are indices into `ids`."""
     columns: list[Any] = []
-    if part.times is not None:
-        columns.append(_arrow(part.times.microseconds()).view(schema.field("timestamp").type))
+    if events.times is not None:
+        columns.append(_arrow(events.times).view(schema.field("timestamp").type))
     kind = schema.field("user").type
-    if isinstance(part.users, SparseContexts):
-        offsets = _arrow(part.users.indptr.astype(np.int32))
-        columns.append(pa.ListArray.from_arrays(offsets, _arrow(part.users.indices), type=kind))
+    if isinstance(events.users, SparseContexts):
+        offsets = _arrow(events.users.indptr.astype(np.int32))
+        columns.append(pa.ListArray.from_arrays(offsets, _arrow(events.users.indices), type=kind))
     else:
-        flat = _arrow(part.users.ravel())
+        flat = _arrow(events.users.ravel())
         columns.append(pa.FixedSizeListArray.from_arrays(flat, type=kind))
-    columns.append(_arrow(part.pool))
+    columns.append(_arrow(events.pool))
     # Parquet would write the whole dictionary into each row group: only the ids that occur in it.
-    index = part.shown_index
-    used = np.flatnonzero(np.bincount(index, minlength=len(part.article_ids)))
-    code = np.zeros(len(part.article_ids), np.int32)
+    used = np.flatnonzero(np.bincount(events.shown, minlength=len(ids)))
+    code = np.zeros(len(ids), np.int32)
     code[used] = np.arange(len(used))
-    ids = _arrow([part.article_ids[i] for i in used], pa.string())
-    columns.append(pa.DictionaryArray.from_arrays(_arrow(code[index]), ids))
-    return [*columns, _arrow(part.payoff), _arrow(part.propensity)]
+    names = _arrow([ids[i] for i in used.tolist()], pa.string())
+    columns.append(pa.DictionaryArray.from_arrays(_arrow(code[events.shown]), names))
+    columns += [_arrow(events.payoff), _arrow(events.propensity)]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _arrow(values: Any, kind: Any = None) -> Any:
     return pa.array(values, kind)
 
 
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """A file in the log's manner: compressed, with checksums."""
     # Contexts hardly repeat, so a dictionary of them is only work; the checksums let a reader
     # tell a damaged page from a strange one, at no cost that could be measured.
     repeated: Any = [name for name in schema.names if name not in ("timestamp", "user", "features")]

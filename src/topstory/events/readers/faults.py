@@ -1,0 +1,81 @@
+"""What was wrong with the rows of a foreign log: counted by reason, the first of each kept."""
+
+from __future__ import annotations
+
+import msgspec
+
+CUT = 80  # characters of a bad row that are worth showing
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Where something was first seen, and how the row begins."""
+
+    file: str
+    line: int
+    text: str = ""
+
+
+class BadRow(ValueError):
+    """A row that cannot be an event, met by a strict import."""
+
+
+class Faults:
+    """Counts bad rows, which were skipped, and noted ones, which were kept but say something.
+
+    >>> faults = Faults()
+    >>> faults.add("click is not 0 or 1", "day1.gz", 7, "1241160900 109513 2 |user ...")
+    >>> faults.note("an article without features: filled with 0", "day1.gz", 9)
+    >>> faults.counts, faults.notes
+    ({'click is not 0 or 1': 1}, {'an article without features: filled with 0': 1})
+    >>> faults.first["click is not 0 or 1"].line
+    7
+    >>> Faults(strict=True).add("click is not 0 or 1", "day1.gz", 7, "1241160900 109513 2")
+    Traceback (most recent call last):
+    ...
+    topstory.events.readers.faults.BadRow: day1.gz:7: click is not 0 or 1: '1241160900 109513 2'; \
+correct the row, or import without strict to skip such rows
+    """
+
+    def __init__(self, strict: bool = False) -> None:
+        self.strict = strict
+        self.counts: dict[str, int] = {}  # reason -> rows skipped
+        self.notes: dict[str, int] = {}  # remark -> rows kept in spite of it
+        self.first: dict[str, Fault] = {}  # reason or remark -> where it was first seen
+
+    @property
+    def bad(self) -> int:
+        """How many rows were skipped."""
+        return sum(self.counts.values())
+
+    def add(self, reason: str, file: str, line: int, text: str | bytes = "") -> None:
+        """One more bad row (lines count from 1); raises BadRow if the import is strict."""
+        if reason not in self.counts:
+            fault = Fault(file, line, cut(text))
+            if self.strict:
+                quoted = f": {fault.text!r}" if fault.text else ""
+                raise BadRow(
+                    f"{file}:{line}: {reason}{quoted}; "
+                    "correct the row, or import without strict to skip such rows"
+                )
+            self.first.setdefault(reason, fault)
+        self.counts[reason] = self.counts.get(reason, 0) + 1
+
+    def note(
+        self, remark: str, file: str, line: int, text: str | bytes = "", count: int = 1
+    ) -> None:
+        """A remark on rows that are kept: never an error, even in a strict import."""
+        if remark not in self.notes:
+            self.first.setdefault(remark, Fault(file, line, cut(text)))
+        self.notes[remark] = self.notes.get(remark, 0) + count
+
+
+def cut(text: str | bytes) -> str:
+    r"""The beginning of a row, printable whatever it holds.
+
+    >>> cut(b"1241160900 \xff")
+    '1241160900 \\xff'
+    """
+    begin = text[: CUT + 1]
+    words = begin.decode("utf-8", "backslashreplace") if isinstance(begin, bytes) else begin
+    words = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
+    return words if len(words) <= CUT else words[: CUT - 1] + "…"

@@ -1,0 +1,1 @@
+"""Writers of logs for other tools, by the name of the format."""

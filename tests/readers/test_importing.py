@@ -1,0 +1,266 @@
+"""An import: streamed, whole or not at all, and honest about what it skipped."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.yahoo import write_r6a
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.events.making import uniform_log
+
+from topstory.events import EventLog, appending, writing
+from topstory.events.appending import Appender
+from topstory.events.importing import CHANGED, import_log
+from topstory.events.readers import BadRow, reader
+from topstory.events.readers.faults import Faults
+from topstory.events.readers.sources import TRUNCATED
+
+POOLS = [["a", "b"], ["b", "c", "d"], ["a", "b"]]
+LINE = "1317513291 id-2 1 |user 1 11 13 |id-1 |id-2\n"
+
+
+def same(one: EventLog, other: EventLog) -> None:
+    """Event by event, whatever the numbers of pools and articles."""
+    assert len(one) == len(other)
+    for a, b in zip(one, other, strict=True):
+        assert a.user.tolist() == b.user.tolist()
+        assert (a.pool, a.shown, a.payoff, a.timestamp) == (b.pool, b.shown, b.payoff, b.timestamp)
+        assert a.propensity == pytest.approx(b.propensity)
+
+
+@given(
+    cuts=st.lists(st.integers(0, 200), max_size=6),
+    days=st.integers(1, 4),
+    row_group=st.integers(3, 60),
+    timed=st.booleans(),
+    recorded=st.booleans(),
+)
+def test_appended_batches_read_as_the_log_they_were_cut_from(
+    cuts: list[int],
+    days: int,
+    row_group: int,
+    timed: bool,
+    recorded: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    times = 1_241_136_000 + np.arange(200) * (days * 86_400 // 200)
+    log = uniform_log(
+        200,
+        POOLS,
+        articles={key: [ord(key), 1.0] for key in "abcd"},
+        timestamps=times if timed else None,
+        propensity=np.full(200, 0.25) if recorded else None,
+    )
+    folder = tmp_path_factory.mktemp("appended")
+    ends = sorted({0, 200, *cuts})
+    with pytest.MonkeyPatch.context() as patch, Appender(folder) as appender:
+        patch.setattr(appending, "ROW_GROUP", row_group)
+        patch.setattr(appending, "FILE", 4 * row_group)
+        for start, stop in pairwise(ends):
+            appender.append(log[start:stop])
+        contents = appender.finish()
+    again = EventLog.read(folder)
+    same(again, log)
+    assert again.articles.keys() == log.articles.keys()
+    assert contents.pools == 2  # the first and the third are the same
+    assert contents.recorded_propensity == recorded
+    if timed and row_group > 50:
+        assert len(contents.files) == days
+
+
+def test_a_shuffled_log_makes_few_files(tmp_path: Path) -> None:
+    times = np.random.default_rng(0).integers(0, 40, 5_000) * 86_400
+    log = uniform_log(5_000, POOLS, timestamps=times)
+    with Appender(tmp_path) as appender:
+        for start in range(0, 5_000, 50):
+            appender.append(log[start : start + 50])
+        contents = appender.finish()
+    assert len(contents.files) < writing.FILES_PER_DAY * 40 + 50
+    same(EventLog.read(tmp_path), log)
+
+
+@pytest.mark.parametrize("change", ["dimension", "timed"])
+def test_batches_that_do_not_go_together_are_refused(change: str, tmp_path: Path) -> None:
+    log = uniform_log(9, POOLS)
+    other = uniform_log(9, POOLS, dimension=3)
+    if change == "timed":
+        other = uniform_log(9, POOLS, timestamps=np.arange(9))
+    with Appender(tmp_path) as appender:
+        appender.append(log)
+        with pytest.raises(ValueError, match=f"{change} is"):
+            appender.append(other)
+
+
+def test_an_article_that_changes_keeps_its_first_features(tmp_path: Path) -> None:
+    with Appender(tmp_path) as appender:
+        for value in (1.0, 2.0, 1.0):
+            articles = {key: [value] for key in "abcd"}
+            appender.append(uniform_log(9, POOLS, articles=articles))
+        appender.finish()
+    assert appender.articles.changed == dict.fromkeys("abcd", 1)
+    features = EventLog.read(tmp_path).features
+    assert features is not None
+    assert np.array_equal(features, np.ones((4, 1)))
+    assert "first" in CHANGED
+
+
+def test_an_import_is_the_batches_one_after_the_other(tmp_path: Path) -> None:
+    files = [tmp_path / f"day{i}.txt" for i in range(3)]
+    for seed, file in enumerate(files):
+        write_r6a(file, 5_000, seed)
+    squeezed = tmp_path / "day1.gz"
+    squeezed.write_bytes(gzip.compress(files[1].read_bytes()))
+    files[1] = squeezed
+    read: list[int] = []
+    report = import_log("r6a", files, tmp_path / "log", progress=read.append)
+    batches = list(reader("r6a").read(files, Faults(), lambda more: None))
+    log = EventLog.read(tmp_path / "log")
+    assert report.events == report.rows == len(log) == 15_000
+    assert report.bytes == sum(read) == sum(file.stat().st_size for file in files)
+    assert report.skipped == {}
+    assert np.array_equal(np.asarray(log.users), np.concatenate([b.users for b in batches]))
+    assert log.shown.tolist() == [key for batch in batches for key in batch.shown]
+
+
+def test_a_pattern_stands_for_its_files_in_order(tmp_path: Path) -> None:
+    for day in (3, 1, 2):
+        (tmp_path / f"day{day}.txt").write_text(LINE.replace("1317513291", str(day)))
+    report = import_log("r6b", str(tmp_path / "day*.txt"), tmp_path / "log")
+    assert [Path(name).name for name in report.files] == ["day1.txt", "day2.txt", "day3.txt"]
+    times = EventLog.read(tmp_path / "log").timestamps
+    assert times is not None
+    assert times.astype("M8[s]").astype(int).tolist() == [1, 2, 3]
+
+
+def test_too_many_bad_rows_leave_nothing(tmp_path: Path) -> None:
+    file, out = tmp_path / "day.txt", tmp_path / "room" / "log"
+    file.write_text(LINE * 98 + "broken\n" * 2)
+    with pytest.raises(ValueError, match=r"2 of 100 rows are bad \(2\.0%.*day\.txt:99: 'broken'"):
+        import_log("r6b", file, out)
+    assert list(out.parent.iterdir()) == []
+    report = import_log("r6b", file, out, max_bad=0.02)
+    assert (report.events, report.rows, sum(report.skipped.values())) == (98, 100, 2)
+
+
+def test_strict_names_the_first_bad_row_and_leaves_the_old_log(tmp_path: Path) -> None:
+    file, out = tmp_path / "day.txt", tmp_path / "log"
+    file.write_text(LINE)
+    import_log("r6b", file, out)
+    file.write_text(LINE * 3 + "broken\n" + LINE)
+    with pytest.raises(BadRow, match=r"day\.txt:4: "):
+        import_log("r6b", file, out, strict=True)
+    assert len(EventLog.read(out)) == 1
+
+
+def test_another_format_is_given_up_early(tmp_path: Path) -> None:
+    file = tmp_path / "day.txt"
+    file.write_bytes(b"x\n" * 3_000_000)
+    read: list[int] = []
+    with pytest.raises(ValueError, match="see that it is r6b"):
+        import_log("r6b", file, tmp_path / "log", progress=read.append)
+    assert sum(read) < 6_000_000
+
+
+def test_a_truncated_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    plain, cut = tmp_path / "day.txt", tmp_path / "day.gz"
+    write_r6a(plain, 2_000)
+    whole = gzip.compress(plain.read_bytes())
+    cut.write_bytes(whole[: len(whole) // 2])
+    report = import_log("r6a", [cut, plain], tmp_path / "log")
+    assert 2_000 < report.events < 4_000
+    assert report.skipped == {TRUNCATED: 1}
+
+
+@pytest.mark.parametrize("content", [b"", b"\n"])
+def test_a_file_without_events_is_an_error(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "day.txt"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"day\.txt"):
+        import_log("r6b", file, tmp_path / "log")
+    assert [path.name for path in tmp_path.iterdir()] == ["day.txt"]
+
+
+def test_mistakes_are_told_before_anything_is_read(tmp_path: Path) -> None:
+    out = tmp_path / "log"
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.gz: there is no such file"):
+        import_log("r6a", tmp_path / "nowhere.gz", out)
+    with pytest.raises(FileNotFoundError, match="it is a folder"):
+        import_log("r6a", tmp_path, out)
+    with pytest.raises(ValueError, match="there is nothing to import"):
+        import_log("r6a", [], out)
+    with pytest.raises(ValueError, match="r6a has no option 'position'"):
+        import_log("r6a", __file__, out, position=1)
+    with pytest.raises(ValueError, match="max_bad is a share"):
+        import_log("r6a", __file__, out, max_bad=5)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_on_the_way_leaves_nothing_and_no_thread(tmp_path: Path) -> None:
+    plain, file = tmp_path / "day.txt", tmp_path / "day.gz"
+    write_r6a(plain, 20_000)
+    file.write_bytes(gzip.compress(plain.read_bytes(), 1))
+
+    def stop(more: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_log("r6a", file, tmp_path / "log", progress=stop)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["day.gz", "day.txt"]
+    assert not [t for t in threading.enumerate() if t.name.startswith(("decompress", "append"))]
+
+
+MEASURED = """
+import resource, sys
+from topstory.events.importing import import_log
+report = import_log(sys.argv[1], sys.argv[2], sys.argv[3])
+print(report.events, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_a_million_lines_stay_under_the_memory_bound(tmp_path: Path) -> None:
+    part, file = tmp_path / "part.txt", tmp_path / "day.gz"
+    write_r6a(part, 20_000)
+    squeezed = gzip.compress(part.read_bytes(), 1)
+    with file.open("wb") as out:
+        for _ in range(50):
+            out.write(squeezed)
+    told = subprocess.run(
+        [sys.executable, "-c", MEASURED, "r6a", file, tmp_path / "log"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    events, kilobytes = map(int, told.stdout.split())
+    assert events == 1_000_000
+    assert kilobytes < 1_000_000
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_leaves_no_half_written_log(tmp_path: Path) -> None:
+    part, file = tmp_path / "part.txt", tmp_path / "day.gz"
+    write_r6a(part, 20_000)
+    file.write_bytes(gzip.compress(part.read_bytes(), 1) * 200)
+    command = "from topstory.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "import", "r6a", str(file), str(tmp_path / "log")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob(".log.writing-*")) and time.monotonic() < until:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["day.gz", "part.txt"]
