@@ -1,8 +1,9 @@
-"""Importing Yahoo's logs: the readers beside a plain loop, a full parse and `wc -l`."""
+"""Importing: the readers beside a plain loop, a full parse, `wc -l` and Vowpal Wabbit."""
 
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 import subprocess
 import tempfile
@@ -15,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import layouts, wabbit
 from benchmarks.measuring import say
 from benchmarks.tables import Section, Table
 from benchmarks.yahoo import write_r6a, write_r6b
 from topstory.events.importing import import_log
-from topstory.events.readers import Faults, reader
 from topstory.events.readers.sources import pieces
 from topstory.kernels.compilation import Counters, compiled
 from topstory.kernels.text import COLON, NEWLINE, Bytes, decimal
@@ -31,37 +32,46 @@ LOOP = 30  # the plain loop reads a thirtieth of the file: it would take a minut
 def run(quick: bool) -> Section:
     """One table of rates for each format, and the targets."""
     lines, repetitions = (20_000, 2) if quick else (400_000, 5)
+    kinds = ((False, "actions repeat", lines // 10), (True, "actions in any order", lines // 100))
     with tempfile.TemporaryDirectory() as name:
         room = Path(name)
         found = {
-            "r6a": _rates("r6a", write_r6a, lines, repetitions, room),
-            "r6b": _rates("r6b", write_r6b, lines, repetitions, room),
+            f"r6a, {lines:,} lines": _rates("r6a", write_r6a, lines, repetitions, room),
+            f"r6b, {lines:,} lines": _rates("r6b", write_r6b, lines, repetitions, room),
         }
-    tables = [
-        Table(
-            f"{format}, {lines:,} lines: MB of text",
-            ("what", "a second", "a second of processor", "× the plain loop"),
-            [
-                (
-                    what,
-                    f"{rate['wall']:,.0f}",
-                    f"{rate['processor']:,.0f}" if rate["processor"] else "",
-                    f"{rate['wall'] / rates['plain Python loop']['wall']:,.1f}",
-                )
-                for what, rate in rates.items()
-            ],
-        )
-        for format, rates in found.items()
-    ]
+        for mixed, about, count in kinds:  # fewer: a line is long, and its reader is no kernel
+            write = partial(wabbit.write_dsjson, mixed=mixed)
+            title = f"dsjson, {count:,} lines, {about}"
+            found[title] = _rates("dsjson", write, count, repetitions, room)
+        others, figures = layouts.run(lines, repetitions, room)
+    tables = [_table(title, rates) for title, rates in found.items()]
     notes = [
         "A second of processor counts all threads: gzip is decompressed and Parquet compressed "
         "by threads of their own.",
         "The gzip target supposes a core for each of the two threads: on a machine that is busy "
         "otherwise, both share one, and the ratio is that of the processor times.",
-        f"The plain loop, split and float in Python, reads one line in {LOOP}.",
+        f"The plain loop (split and float; dsjson: json.loads) reads one line in {LOOP}.",
         "An import reads, unites pools and articles, writes Parquet and brings it onto the disk.",
+        *wabbit.NOTES,
+        layouts.NOTE,
     ]
-    return Section([*tables, _targets(found["r6a"])], found, notes)
+    targets = _targets(next(iter(found.values())))
+    return Section([*tables, others, targets], {**found, "others": figures}, notes)
+
+
+def _table(title: str, rates: dict[str, Any]) -> Table:
+    columns = ("what", "MB a second", "MB a second of processor", "lines a second", "× the loop")
+    rows = [
+        (
+            what,
+            f"{rate['wall']:,.0f}",
+            f"{rate['processor']:,.0f}" if rate["processor"] else "",
+            f"{rate['lines']:,.0f}",
+            f"{rate['lines'] / rates['plain Python loop']['lines']:,.1f}",
+        )
+        for what, rate in rates.items()
+    ]
+    return Table(title, columns, rows)
 
 
 def _targets(rates: dict[str, Any]) -> Table:
@@ -86,29 +96,11 @@ def _targets(rates: dict[str, Any]) -> Table:
 def _rates(
     format: str, write: Callable[[Path, int], None], lines: int, repetitions: int, room: Path
 ) -> dict[str, Any]:
-    """What -> MB of text a second, and a second of processor."""
-    text, part, squeezed = (room / f"{format}{end}" for end in (".txt", ".part", ".gz"))
-    say(f"writing {lines:,} lines of {format}")
-    write(text, lines)
-    with text.open("rb") as source:
-        part.write_bytes(b"".join(source.readline() for _ in range(lines // LOOP)))
-        source.seek(0)
-        with gzip.open(squeezed, "wb", 6) as file:
-            shutil.copyfileobj(source, file, 1 << 20)
-    tasks: dict[str, tuple[Callable[[], object], Path]] = {
-        "plain Python loop": (partial(_plain, part, dense=format == "r6a"), part),
-        "numba, every number parsed": (partial(_full, text), text),
-        "wc -l": (partial(subprocess.run, ["wc", "-l", text], stdout=subprocess.DEVNULL), text),
-        "reader, text": (partial(_read, format, text), text),
-        "reader, gzip": (partial(_read, format, squeezed), text),
-        "import, text": (partial(import_log, format, text, room / "log"), text),
-        "import, gzip": (partial(import_log, format, squeezed, room / "log"), text),
-    }
-    if format == "r6b":
-        del tasks["numba, every number parsed"]
+    """What -> MB of the text that it reads a second and a second of processor, lines a second."""
+    tasks = _tasks(format, write, lines, room)
     seconds: dict[str, list[tuple[float, float]]] = {what: [] for what in tasks}
     for repetition in range(repetitions + 1):
-        for what, (task, _) in tasks.items():
+        for what, (task, _, _) in tasks.items():
             say(f"{repetition} of {repetitions}: {format}, {what}")
             wall, processor = perf_counter(), process_time()
             task()
@@ -116,22 +108,59 @@ def _rates(
             if repetition:  # the first compiles, and fills the caches
                 seconds[what].append(taken)
     say("")
-    return {
-        what: {
-            "wall": path.stat().st_size / 1e6 / median(wall for wall, _ in seconds[what]),
-            "processor": None
-            if what == "wc -l"
-            else path.stat().st_size / 1e6 / median(taken for _, taken in seconds[what]),
+    found: dict[str, Any] = {}
+    for what, (_, path, count) in tasks.items():
+        size = path.stat().st_size / 1e6
+        wall = median(taken for taken, _ in seconds[what])
+        processor = median(taken for _, taken in seconds[what])
+        found[what] = {
+            "wall": size / wall,
+            "processor": None if what == "wc -l" else size / processor,
+            "lines": count / wall,
         }
-        for what, (_, path) in tasks.items()
+    return found
+
+
+def _tasks(
+    format: str, write: Callable[[Path, int], None], lines: int, room: Path
+) -> dict[str, tuple[Callable[[], object], Path, int]]:
+    """What -> what to do, the text whose size counts, and its lines."""
+    text, part, squeezed, vw = (room / f"{format}{end}" for end in (".txt", ".part", ".gz", ".vw"))
+    say(f"writing {lines:,} lines of {format}")
+    write(text, lines)
+    some = lines // LOOP
+    with text.open("rb") as source:
+        part.write_bytes(b"".join(source.readline() for _ in range(some)))
+        source.seek(0)
+        with gzip.open(squeezed, "wb", 6) as file:
+            shutil.copyfileobj(source, file, 1 << 20)
+    plain = _decoded if format == "dsjson" else partial(_plain, dense=format == "r6a")
+    tasks: dict[str, tuple[Callable[[], object], Path, int]] = {
+        "plain Python loop": (partial(plain, part), part, some),
+    }
+    if format == "r6a":
+        tasks["numba, every number parsed"] = partial(_full, text), text, lines
+    count = partial(subprocess.run, ["wc", "-l", text], stdout=subprocess.DEVNULL)
+    tasks["wc -l"] = count, text, lines
+    if format in wabbit.ARGUMENTS:
+        if format == "r6b":
+            wabbit.write_r6b_as_vw(text, vw)
+        theirs = vw if format == "r6b" else text
+        assert wabbit.parsed(format, theirs) == lines
+        name = f"Vowpal Wabbit, {'its own' if format == 'r6b' else 'the same'} text"
+        tasks[name] = partial(wabbit.parse, format, theirs), theirs, lines
+    log = room / "log"
+    return tasks | {
+        "reader, text": (partial(layouts.read, format, text, lines), text, lines),
+        "reader, gzip": (partial(layouts.read, format, squeezed, lines), text, lines),
+        "import, text": (partial(import_log, format, text, log), text, lines),
+        "import, gzip": (partial(import_log, format, squeezed, log), text, lines),
     }
 
 
-def _read(format: str, path: Path) -> int:
-    faults = Faults()
-    events = sum(map(len, reader(format).read([path], faults, lambda more: None)))
-    assert not faults.counts, faults.first
-    return events
+def _decoded(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum("_label_cost" in json.loads(line) for line in file)
 
 
 def _plain(path: Path, dense: bool) -> int:
