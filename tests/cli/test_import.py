@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
+from rich.progress import Progress, TaskID
 from tests.cli.running import answer, run, words
+from tests.readers.test_obd import FIXTURE
+
+from topstory.events.importing import DISORDER
+from topstory.events.readers.obd import ELSEWHERE
 
 LINE = "1317513291 id-2 1 |user 1 11 13 |id-1 |id-2\n"
 
@@ -36,6 +42,39 @@ def test_json_is_the_report(file: Path, tmp_path: Path) -> None:
     ((reason, count),) = report["skipped"].items()
     assert count == 1
     assert report["first"][reason] == {"file": str(file), "line": 201, "text": "broken"}
+
+
+def test_rows_left_out_are_told(tmp_path: Path) -> None:
+    log = FIXTURE / "men.csv"
+    told = run("import", "obd", log, tmp_path / "log", "-o", "position=1").stdout
+    others = sum(row.split(",")[3] != "1" for row in log.read_text().splitlines()[1:])
+    assert "300 rows" in told
+    assert f"\nLeft out {others} rows: {ELSEWHERE}\n  first at {log}:" in told
+    report = answer("import", "obd", log, tmp_path / "log", "-o", "position=1")
+    assert report["left_out"] == {ELSEWHERE: others}
+
+
+def test_a_remark_on_a_file_has_no_line(tmp_path: Path) -> None:
+    file = tmp_path / "day.csv"
+    file.write_text("timestamp,user,pool,shown,payoff\n1,1,a|b,a,0\n2,1,a|b,a,0\n")
+    told = run("import", "csv", file, file, tmp_path / "log").stdout
+    assert f"Kept 1 row: {DISORDER}\n  first at {file}\n" in told
+
+
+def test_the_bars_total_is_the_size_of_the_files_a_pattern_stands_for(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(file, tmp_path / "day2.txt")
+    totals: list[float | None] = []
+
+    def add_task(bar: Progress, name: str, total: float | None = None) -> TaskID:
+        totals.append(total)
+        return TaskID(0)
+
+    monkeypatch.setattr(Progress, "add_task", add_task)
+    monkeypatch.setattr(Progress, "advance", lambda bar, task, more: None)
+    run("import", "r6b", tmp_path / "day*.txt", tmp_path / "log")
+    assert totals == [2 * file.stat().st_size]
 
 
 def test_failures_are_one_sentence_and_leave_nothing(file: Path, tmp_path: Path) -> None:

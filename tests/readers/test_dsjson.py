@@ -11,7 +11,8 @@ import pytest
 from tests.readers.whole_logs import whole
 
 from topstory.events import EventLog
-from topstory.events.readers import BadRow, Faults
+from topstory.events.readers import BadRow, Faults, reader
+from topstory.events.readers.actions import CHANGED
 from topstory.events.readers.hashing import Hashing
 from topstory.events.readers.named_features import named_features
 
@@ -109,7 +110,8 @@ def test_lines_not_to_be_learned_from_are_left_out_and_counted(tmp_path: Path) -
     faults = Faults(strict=True)
     log = log_of(tmp_path, line(), line(_skipLearn=True), faults=faults)
     assert len(log) == 1
-    assert faults.notes == {"_skipLearn is true: the line was left out": 1}
+    assert faults.omissions == {"_skipLearn is true": 1}
+    assert (faults.notes, faults.counts) == ({}, {})
 
 
 def test_pdrop_is_told(tmp_path: Path) -> None:
@@ -131,6 +133,7 @@ BAD: list[tuple[str, dict[str, Any] | bytes]] = [
     ("not a decision: Expected `object`, got `array`", b"[1]"),
     ("not a decision: Expected `float | null`, got `str` - at `$._label_cost`",
      line(_label_cost="free")),
+    ("not a decision: Expected `int`, got `str` - at `$.a[…]`", line(a=[1, "2"])),
     ("not a decision: Invalid RFC3339 encoded datetime - at `$.Timestamp`", line(Timestamp="now")),
     ("there is no _label_cost: nothing says what it paid", line(_label_cost=...)),
     ("there is no _label_Action: nothing says what was chosen",
@@ -181,6 +184,12 @@ def test_ids_are_found_where_they_are_said_to_be(tmp_path: Path) -> None:
     assert hashed == ("id=x n^key:7", "id=y n^key:8")
 
 
+def test_actions_that_differ_in_the_last_digit_have_different_ids(tmp_path: Path) -> None:
+    actions = multi({"x": 0.1234567}, {"x": 0.1234568}, {"x": 12345678}, {"x": 12345679})
+    log = log_of(tmp_path, line(c=actions), id="hash")
+    assert log[0].pool == ("x:0.1234567", "x:0.1234568", "x:12345678", "x:12345679")
+
+
 def test_an_action_keeps_the_features_it_came_with(tmp_path: Path) -> None:
     faults = Faults()
     first, later = multi({"id": "a", "x": 1}, {"id": "b"}), multi({"id": "a", "x": 2}, {"id": "b"})
@@ -189,6 +198,40 @@ def test_an_action_keeps_the_features_it_came_with(tmp_path: Path) -> None:
     expected = hashing.vectors([hashing.places([("x", 1.0)])])[0]
     np.testing.assert_array_equal(log.articles["a"], expected)
     assert list(faults.notes.values()) == [1]
+
+
+def test_changed_features_are_noted_once_an_event(tmp_path: Path) -> None:
+    faults = Faults()
+    first, later = [multi({"id": "a", "x": x}, {"id": "b", "x": x}) for x in (1, 2)]
+    log_of(tmp_path, line(c=first), *[line(c=later)] * 3, line(c=first), faults=faults)
+    assert faults.notes == {CHANGED: 3}
+    assert (faults.first[CHANGED].line, faults.first[CHANGED].text) == (2, "a")
+
+
+@pytest.mark.parametrize("lacking", ["_label_cost", "_label_probability", "Timestamp", "u"])
+def test_a_refused_line_describes_no_action(tmp_path: Path, lacking: str) -> None:
+    faults = Faults()
+    first = line(c={"u": [1], "_multi": [{"id": "c", "x": [1]}, {"id": "d", "x": [1]}]})
+    bad = line(c={"u": [1], "_multi": [{"id": "a", "x": [1]}, {"id": "b", "x": [1]}]}, a=[])
+    good = line(c={"u": [1], "_multi": [{"id": "a", "x": [2]}, {"id": "b", "x": [2]}]})
+    del (bad["c"] if lacking == "u" else bad)[lacking]
+    log = log_of(tmp_path, first, bad, good, faults=faults, features="arrays")
+    assert log.articles["a"] is not None
+    assert log.articles["a"].tolist() == [2.0]
+    assert (faults.bad, faults.notes) == (1, {})
+
+
+def test_a_refused_line_does_not_decide_whether_there_are_times(tmp_path: Path) -> None:
+    bad = line(c=multi({"id": "a"}, {"id": "a"}), Timestamp=...)
+    assert log_of(tmp_path, bad, line(), faults=Faults()).timestamps is not None
+
+
+@pytest.mark.parametrize("features", ["hash", "arrays"])
+def test_a_file_of_bad_lines_alone_is_counted(tmp_path: Path, features: str) -> None:
+    path, faults = tmp_path / "events.dsjson", Faults()
+    path.write_bytes(b"{}\n" * 3)
+    assert not list(reader("dsjson").read([path], faults, lambda _: None, features=features))
+    assert faults.bad == 3
 
 
 @pytest.mark.parametrize("options", [{"dimensions": 1}, {"dimensions": "x"}, {"features": "raw"}])

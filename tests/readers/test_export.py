@@ -148,17 +148,19 @@ def test_any_log_survives_the_journey(tmp_path_factory: Any, seed: int) -> None:
     assert_same_users(again, log)
 
 
-def test_an_interrupted_export_leaves_the_old_file(tmp_path: Path) -> None:
-    out = tmp_path / "week.dsjson"
+@pytest.mark.parametrize("format", ["dsjson", "jsonl"])
+def test_an_interrupted_export_leaves_the_old_files(tmp_path: Path, format: str) -> None:
+    out, beside = tmp_path / f"week.{format}", tmp_path / "week.articles.jsonl"
     out.write_text("old")
+    beside.write_text("old")
 
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        export(made(), "dsjson", out, interrupt)
-    assert out.read_text() == "old"
-    assert [path.name for path in tmp_path.iterdir()] == ["week.dsjson"]
+        export(made(), format, out, interrupt)
+    assert out.read_text() == beside.read_text() == "old"
+    assert sorted(tmp_path.iterdir()) == sorted([out, beside])
 
 
 def test_wrong_places_are_refused(tmp_path: Path) -> None:

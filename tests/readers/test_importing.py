@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from benchmarks.yahoo import write_r6a
 from hypothesis import given
@@ -21,9 +22,10 @@ from tests.events.making import uniform_log
 
 from topstory.events import EventLog, appending, writing
 from topstory.events.appending import Appender
-from topstory.events.importing import CHANGED, import_log
+from topstory.events.importing import CHANGED, DISORDER, find_files, import_log
 from topstory.events.readers import BadRow, reader
-from topstory.events.readers.faults import Faults
+from topstory.events.readers.faults import CUT, Faults
+from topstory.events.readers.sifting import Refusal, Rows
 from topstory.events.readers.sources import TRUNCATED
 
 POOLS = [["a", "b"], ["b", "c", "d"], ["a", "b"]]
@@ -143,6 +145,67 @@ def test_a_pattern_stands_for_its_files_in_order(tmp_path: Path) -> None:
     assert times.astype("M8[s]").astype(int).tolist() == [1, 2, 3]
 
 
+def test_a_pattern_sorts_runs_of_digits_as_numbers(tmp_path: Path) -> None:
+    for name in ("day10", "day2", "day1", "day", "day01", "week2.day1", "week10.day1"):
+        (tmp_path / name).write_text(LINE)
+    found = [path.name for path in find_files(str(tmp_path / "*day*"))]
+    assert found == ["day", "day01", "day1", "day2", "day10", "week2.day1", "week10.day1"]
+
+
+def days(folder: Path, *numbers: int) -> list[Path]:
+    """A CSV file for each day, with ten events an hour apart."""
+    files = [folder / f"day{day}.csv" for day in numbers]
+    for day, file in zip(numbers, files, strict=True):
+        rows = [f"{day * 86_400 + hour * 3_600},1,a|b,a,0\n" for hour in range(10)]
+        file.write_text("timestamp,user,pool,shown,payoff\n" + "".join(rows))
+    return files
+
+
+def test_files_that_are_not_in_the_order_of_time_are_noted(tmp_path: Path) -> None:
+    one, two, ten = days(tmp_path, 1, 2, 10)
+    out = tmp_path / "log"
+    assert import_log("csv", str(tmp_path / "day*.csv"), out).noted == {}
+    assert import_log("csv", [one, two, ten], out).noted == {}
+    report = import_log("csv", [one, ten, two], out)
+    assert report.noted == {DISORDER: 10}
+    assert report.first[DISORDER].file == str(two)
+    assert import_log("csv", [ten, two, one], out).noted == {DISORDER: 20}
+    assert import_log("csv", [two, two], out).noted == {DISORDER: 9}
+
+
+def test_a_file_that_is_shuffled_in_itself_is_not_noted(tmp_path: Path) -> None:
+    one, two = days(tmp_path, 1, 2)
+    header, *rows = two.read_text().splitlines()
+    two.write_text("\n".join([header, *rows[::-1]]))
+    assert import_log("csv", [one, two], tmp_path / "log").noted == {}
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_a_users_id_is_no_feature(format: str, tmp_path: Path) -> None:
+    file = tmp_path / f"events.{format}"
+    table = pd.DataFrame({"user_id": [7], "user_age": [0.5], "shown": ["a"], "payoff": [1]})
+    table["pool"] = ["a|b"] if format == "csv" else [["a", "b"]]
+
+    def write() -> None:
+        table.to_csv(file, index=False) if format == "csv" else table.to_parquet(file)
+
+    write()
+    with pytest.raises(ValueError, match=r"events\..*: the column 'user_id' would .*rename it"):
+        import_log(format, file, tmp_path / "log")
+    table["user"] = ["0.5"] if format == "csv" else [[0.5]]
+    write()
+    import_log(format, file, tmp_path / "log")
+    assert EventLog.read(tmp_path / "log").dimension == 1
+
+
+def test_rows_left_out_are_rows_but_not_bad() -> None:
+    faults = Faults(strict=True)
+    faults.left_out("not wanted", "day.txt", 3, "x" * 200)
+    faults.left_out("not wanted", "day.txt", 9, count=4)
+    assert faults.omissions == {"not wanted": 5}
+    assert (faults.bad, faults.omitted, faults.first["not wanted"].line) == (0, 5, 3)
+
+
 def test_too_many_bad_rows_leave_nothing(tmp_path: Path) -> None:
     file, out = tmp_path / "day.txt", tmp_path / "room" / "log"
     file.write_text(LINE * 98 + "broken\n" * 2)
@@ -163,13 +226,38 @@ def test_strict_names_the_first_bad_row_and_leaves_the_old_log(tmp_path: Path) -
     assert len(EventLog.read(out)) == 1
 
 
-def test_another_format_is_given_up_early(tmp_path: Path) -> None:
+@pytest.mark.parametrize("format", ["r6a", "r6b", "jsonl", "dsjson", "vw", "csv"])
+def test_another_format_is_given_up_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    monkeypatch.setattr("topstory.events.importing.HOPELESS", 1_000)
+    monkeypatch.setattr("topstory.events.readers.gathering.BATCH", 500)
     file = tmp_path / "day.txt"
-    file.write_bytes(b"x\n" * 3_000_000)
+    header = b"user,pool,shown,payoff\n" if format == "csv" else b""
+    file.write_bytes(header + (b"x" * 1_000 + b"\n\n") * 8_000)  # vw: a blank line an example
     read: list[int] = []
-    with pytest.raises(ValueError, match="see that it is r6b"):
-        import_log("r6b", file, tmp_path / "log", progress=read.append)
-    assert sum(read) < 6_000_000
+    with pytest.raises(ValueError, match=f"see that it is {format}"):
+        import_log(format, file, tmp_path / "log", progress=read.append)
+    assert sum(read) < file.stat().st_size / 2
+
+
+@pytest.mark.parametrize("format", ["jsonl", "dsjson", "vw"])
+def test_bad_rows_are_told_batch_by_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    monkeypatch.setattr("topstory.events.readers.gathering.BATCH", 10)
+    told: list[list[Refusal]] = []
+
+    def sift(rows: Rows, faults: Faults) -> None:
+        told.append(rows.refused)
+
+    module = "plain_jsonl" if format == "jsonl" else format
+    monkeypatch.setattr(f"topstory.events.readers.{module}.sift", sift)
+    file = tmp_path / "day.txt"
+    file.write_bytes((b"x" * 1_000 + b"\n\n") * 25)
+    list(reader(format).read([file], Faults(), lambda _: None))
+    assert [len(refused) for refused in told] == [10, 10, 5]
+    assert {len(refusal.text) for refused in told for refusal in refused} == {CUT + 1}
 
 
 def test_a_truncated_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ import pytest
 from tests.readers.whole_logs import whole
 
 from topstory.events import EventLog
+from topstory.events.importing import import_log
 from topstory.events.readers import BadRow, Faults
+from topstory.events.readers.obd import ELSEWHERE
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "open_bandit" / "men"
 
@@ -77,6 +79,44 @@ def test_one_position_or_all_of_them() -> None:
     for position in "123":
         shown = [row["item_id"] for row in rows if row["position"] == position]
         assert obd(FIXTURE / "men.csv", position=position).shown.tolist() == shown
+
+
+def test_rows_of_other_positions_are_counted_as_left_out(men: Path, tmp_path: Path) -> None:
+    lines = men.read_text().splitlines()
+    lines[41] = ",".join([*lines[41].split(",")[:4], "yes", *lines[41].split(",")[5:]])
+    men.write_text("\n".join(lines))
+    rows = [row for row in rows_of(men) if row["click"] != "yes"]
+    others = [i for i, row in enumerate(rows_of(men), 2) if row["position"] != "1" and i != 42]
+    report = import_log("obd", men, tmp_path / "log", position="1")
+    assert report.events == sum(row["position"] == "1" for row in rows)
+    assert report.left_out == {ELSEWHERE: len(others)}
+    assert report.skipped == {"the click is not 0 or 1": 1}
+    assert report.rows == 300
+    assert report.bad == 1 / 300
+    first = report.first[ELSEWHERE]
+    assert (first.line, first.file) == (others[0], str(men))
+    assert lines[first.line - 1].startswith(first.text[:40])
+    assert import_log("obd", men, tmp_path / "log").left_out == {}
+
+
+def test_rows_that_are_left_out_are_no_error_in_a_strict_import(men: Path) -> None:
+    assert len(obd(men, Faults(strict=True), position="1")) < 300
+
+
+@pytest.mark.parametrize("affinity", ["yes", "no"])
+@pytest.mark.parametrize("kind", ["user_feature_", "user-item_affinity_"])
+@pytest.mark.parametrize("poorer", [0, 1])
+def test_files_with_other_user_columns_are_refused(
+    men: Path, tmp_path: Path, poorer: int, kind: str, affinity: str
+) -> None:
+    rows = [row.split(",") for row in men.read_text().splitlines()]
+    gone = max(i for i, name in enumerate(rows[0]) if name.startswith(kind))
+    less = men.parent / "less.csv"
+    less.write_text("\n".join(",".join(row[:gone] + row[gone + 1 :]) for row in rows))
+    files = [men, less] if poorer else [less, men]
+    what = {"user_feature_": "user features", "user-item_affinity_": "user-item affinities"}[kind]
+    with pytest.raises(ValueError, match=f"{files[1].name}: its {what} are not those of .*csv$"):
+        import_log("obd", files, tmp_path / "log", affinity=affinity)
 
 
 BAD: list[tuple[str, Callable[[list[str]], list[str]]]] = [

@@ -138,6 +138,8 @@ CHANGES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("a user feature is not a finite number", {"user": ["x", 0.0, 1.0]}, ["csv"]),
     ("not an event: Expected `bool | float`, got `str` - at `$.payoff`",
      {"payoff": "much"}, ["jsonl"]),
+    ("not an event: Expected `float`, got `str` - at `$.user[…]`",
+     {"user": [0.0, "x", 1.0]}, ["jsonl"]),
     ("there is no timestamp, though the first event has one", {"timestamp": None}, ["jsonl"]),
 ]  # fmt: skip
 

@@ -12,6 +12,7 @@ from tests.readers.whole_logs import whole
 
 from topstory.events import EventLog
 from topstory.events.readers import BadRow, Faults
+from topstory.events.readers.actions import CHANGED
 from topstory.events.readers.hashing import Hashing
 from topstory.events.readers.vw_line import vw_line
 
@@ -101,6 +102,31 @@ def test_a_bad_example_is_counted_by_its_reason(
     assert faults.first[reason].line == number
     with pytest.raises(BadRow, match=rf"examples\.txt:{number}: "):
         log_of(tmp_path, f"{GOOD}\n{example}\n\n{GOOD}")
+
+
+def test_a_refused_example_describes_no_action(tmp_path: Path) -> None:
+    faults = Faults()
+    bad, good = "a| f:1\nb| f:1\n", "0:1:0.5 a| f:2\nb| f:2\n"
+    log, hashing = log_of(tmp_path, f"{bad}\n{good}", faults), Hashing(32)
+    expected = hashing.vectors([hashing.places([("f", 2.0)])])[0]
+    for key in "ab":
+        np.testing.assert_array_equal(log.articles[key], expected)
+    assert (faults.bad, faults.notes) == (1, {})
+
+
+def test_changed_features_are_noted_once_an_event(tmp_path: Path) -> None:
+    faults = Faults()
+    first, later = "0:1:0.5 a| f\nb| f\nc| f\n", "0:1:0.5 a| f\nb| f:2\nc| f:2\n"
+    log_of(tmp_path, "\n".join([first, later, later, later, first]), faults)
+    assert faults.notes == {CHANGED: 3}
+    assert (faults.first[CHANGED].line, faults.first[CHANGED].text) == (6, "b| f:2")
+
+
+def test_ids_made_of_numbers_keep_every_digit(tmp_path: Path) -> None:
+    text = "0:1:0.5 |n key:12345678\n|n key:12345679\n|n key:0.1234567\n"
+    ids = ("12345678", "12345679", "0.1234567")
+    assert log_of(tmp_path, text, id="n^key")[0].pool == ids
+    assert log_of(tmp_path, text)[0].pool == tuple(f"n^key:{each}" for each in ids)
 
 
 def test_a_file_without_blank_lines_is_refused(

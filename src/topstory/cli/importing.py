@@ -51,15 +51,17 @@ def import_(
     """
     from topstory.cli.consoles import answers, remarks
     from topstory.cli.printing import print_json
-    from topstory.events.importing import FORMATS, import_log
+    from topstory.events.importing import FORMATS, find_files, import_log
 
     if format not in FORMATS:
         raise typer.BadParameter(
             f"none is called {format!r}; there are {', '.join(FORMATS)}", param_hint="FORMAT"
         )
-    with _following(file, remarks()) as follow:
+    options = _options(option)
+    files = find_files(file)
+    with _following(files, remarks()) as follow:
         report = import_log(
-            format, file, out, strict=strict, max_bad=max_bad, progress=follow, **_options(option)
+            format, files, out, strict=strict, max_bad=max_bad, progress=follow, **options
         )
     if json:
         print_json(report)
@@ -78,7 +80,7 @@ def _options(given: list[str] | None) -> dict[str, str]:
 
 
 @contextmanager
-def _following(files: list[str], console: "Console") -> Iterator[Callable[[int], None]]:
+def _following(files: list[Path], console: "Console") -> Iterator[Callable[[int], None]]:
     """A bar in bytes on standard error, where that is a terminal."""
     from rich.progress import (
         BarColumn,
@@ -89,7 +91,6 @@ def _following(files: list[str], console: "Console") -> Iterator[Callable[[int],
         TransferSpeedColumn,
     )
 
-    sizes = [Path(name).stat().st_size for name in files if Path(name).is_file()]
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -101,7 +102,7 @@ def _following(files: list[str], console: "Console") -> Iterator[Callable[[int],
         disable=not console.is_terminal,
     )
     with bar:
-        task = bar.add_task("importing", total=sum(sizes) or None)
+        task = bar.add_task("importing", total=sum(path.stat().st_size for path in files))
         yield lambda read: bar.advance(task, read)
 
 
@@ -116,13 +117,17 @@ def _show(report: "ImportReport", out: Path, console: "Console") -> None:
         markup=False,
         soft_wrap=True,
     )
-    for title, found in (("Skipped", report.skipped), ("Kept", report.noted)):
+    for title, found in (
+        ("Skipped", report.skipped),
+        ("Left out", report.left_out),
+        ("Kept", report.noted),
+    ):
         for reason, rows in sorted(found.items(), key=lambda item: -item[1]):
             first = report.first[reason]
+            line = f":{first.line}" if first.line else ""  # 0: it is about the file
             text = f": {first.text}" if first.text else ""
             console.print(
-                f"\n{title} {count(rows, 'row')}: {reason}\n"
-                f"  first at {first.file}:{first.line}{text}",
+                f"\n{title} {count(rows, 'row')}: {reason}\n  first at {first.file}{line}{text}",
                 markup=False,
                 soft_wrap=True,
             )

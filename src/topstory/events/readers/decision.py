@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from topstory.events.readers.gathering import unvarying
 from topstory.events.readers.named_features import Named, feature_id, named_features
 
 Names = tuple[str, ...]
@@ -127,7 +128,7 @@ def _checked(decoder: msgspec.json.Decoder[Any], text: msgspec.Raw | bytes) -> A
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
-        raise NoEvent(f"not a decision: {error}") from None
+        raise NoEvent(f"not a decision: {unvarying(str(error))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise NoEvent("not valid JSON") from None
     except RecursionError:

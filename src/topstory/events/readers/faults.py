@@ -20,13 +20,16 @@ class BadRow(ValueError):
 
 
 class Faults:
-    """Counts bad rows, which were skipped, and noted ones, which were kept but say something.
+    """Counts rows that were skipped as bad, left out on purpose, or kept but noted.
 
     >>> faults = Faults()
     >>> faults.add("click is not 0 or 1", "day1.gz", 7, "1241160900 109513 2 |user ...")
     >>> faults.note("an article without features: filled with 0", "day1.gz", 9)
+    >>> faults.left_out("another position was asked for", "day1.gz", 2, count=40)
     >>> faults.counts, faults.notes
     ({'click is not 0 or 1': 1}, {'an article without features: filled with 0': 1})
+    >>> faults.bad, faults.omitted
+    (1, 40)
     >>> faults.first["click is not 0 or 1"].line
     7
     >>> Faults(strict=True).add("click is not 0 or 1", "day1.gz", 7, "1241160900 109513 2")
@@ -40,12 +43,18 @@ correct the row, or import without strict to skip such rows
         self.strict = strict
         self.counts: dict[str, int] = {}  # reason -> rows skipped
         self.notes: dict[str, int] = {}  # remark -> rows kept in spite of it
+        self.omissions: dict[str, int] = {}  # reason -> good rows left out on purpose
         self.first: dict[str, Fault] = {}  # reason or remark -> where it was first seen
 
     @property
     def bad(self) -> int:
         """How many rows were skipped."""
         return sum(self.counts.values())
+
+    @property
+    def omitted(self) -> int:
+        """How many rows were left out on purpose."""
+        return sum(self.omissions.values())
 
     def add(self, reason: str, file: str, line: int, text: str | bytes = "") -> None:
         """One more bad row (lines count from 1); raises BadRow if the import is strict."""
@@ -67,6 +76,14 @@ correct the row, or import without strict to skip such rows
         if remark not in self.notes:
             self.first.setdefault(remark, Fault(file, line, cut(text)))
         self.notes[remark] = self.notes.get(remark, 0) + count
+
+    def left_out(
+        self, reason: str, file: str, line: int, text: str | bytes = "", count: int = 1
+    ) -> None:
+        """Rows that are not wanted, though nothing is wrong with them: never an error."""
+        if reason not in self.omissions:
+            self.first.setdefault(reason, Fault(file, line, cut(text)))
+        self.omissions[reason] = self.omissions.get(reason, 0) + count
 
 
 def cut(text: str | bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,17 @@ Pool = tuple[str, ...]
 
 NOWHERE = -1
 ENOUGH = 1 << 24  # bytes of text: as Python objects they take ten times as much
+
+_INDEX = re.compile(r"\[\d+\]")
+
+
+def unvarying(reason: str) -> str:
+    """A reason without the places in arrays that it names: one reason for many rows.
+
+    >>> unvarying("Expected `float`, got `str` - at `$.user[3]`")
+    'Expected `float`, got `str` - at `$.user[…]`'
+    """
+    return _INDEX.sub("[…]", reason)
 
 
 def pool_fault(pool: Sequence[str], known: Mapping[str, object] | None = None) -> str | None:
@@ -69,8 +81,8 @@ class Gathering:
 
     @property
     def full(self) -> bool:
-        """Whether these are enough for one log."""
-        return len(self._lines) >= BATCH or self._bytes >= ENOUGH
+        """Whether these are enough for one log, or for their faults to be told."""
+        return len(self._lines) + len(self.refused) >= BATCH or self._bytes >= ENOUGH
 
     @property
     def pools(self) -> list[Pool]:
@@ -106,7 +118,9 @@ class Gathering:
 
     def refuse(self, line: int, reason: str, text: str | bytes) -> None:
         """A row that is no event."""
-        self.refused.append(Refusal(line, reason, text))
+        begin = text[: CUT + 1]
+        self.refused.append(Refusal(line, reason, begin))
+        self._bytes += len(begin)
 
     def rows(self, users: npt.NDArray[np.float32] | SparseContexts, articles: ArticleTable) -> Rows:
         """All of them, to be sifted. What has no propensity was chosen uniformly."""

@@ -64,13 +64,22 @@ def as_float(value: int | float) -> float:
         return float("inf")
 
 
+def exactly(value: float) -> str:
+    """The shortest text of this number and no other.
+
+    >>> exactly(2.0), exactly(0.1), exactly(1234567.5)
+    ('2', '0.1', '1234567.5')
+    """
+    return repr(value).removesuffix(".0")
+
+
 def feature_id(features: Sequence[Named]) -> str:
     """An id for an article that has none but its features: the same for the same features.
 
     >>> feature_id([("Topic^kind=news", 1.0), ("Topic^length", 0.5)])
     'Topic^kind=news Topic^length:0.5'
     """
-    words = sorted(name if value == 1 else f"{name}:{value:g}" for name, value in features)
+    words = sorted(name if value == 1 else f"{name}:{exactly(value)}" for name, value in features)
     text = " ".join(words)
     if 0 < len(text) <= LONGEST_ID:
         return text

@@ -31,6 +31,7 @@ from topstory.events.readers.sifting import Refusal, Rows, sift
 
 FIELDS = ("timestamp", "item_id", "position", "click", "propensity_score")
 ITEMS = "item_context.csv"
+ELSEWHERE = "it was shown at another position than the one asked for"
 
 
 class ObdReader:
@@ -65,7 +66,7 @@ class ObdReader:
 
         for path in files:
             for table in csv_tables(path, faults, half.second, wanted):
-                rows = _rows(path, table, articles, categories, affinity, position)
+                rows = _rows(path, table, articles, categories, affinity, position, faults)
                 log = sift(rows, faults)
                 if log is not None:
                     yield log
@@ -114,6 +115,7 @@ def _rows(
     categories: Categories,
     affinity: bool,
     position: str,
+    faults: Faults,
 ) -> Rows:
     columns = table.columns
     for name in FIELDS:
@@ -138,7 +140,12 @@ def _rows(
             refused.append(Refusal(int(table.lines[i]), reason, table.text(i)))
         bad |= mask
     if position != "all":
-        bad |= place != int(position)
+        others = np.flatnonzero(~bad & (place != int(position)))
+        if len(others):
+            i = int(others[0])
+            line, text = int(table.lines[i]), table.text(i)
+            faults.left_out(ELSEWHERE, str(path), line, text, len(others))
+        bad[others] = True
     good = np.flatnonzero(~bad)
     return Rows(
         file=str(path),

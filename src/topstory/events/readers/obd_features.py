@@ -60,17 +60,26 @@ class Categories:
 def read_categories(files: Sequence[Path], progress: Progress) -> Categories:
     """From all files: what is told of bad rows is left to the second pass."""
     found: dict[str, set[str]] = {}
+    own: tuple[str, ...] | None = None  # of the first file that has rows
     affinities: tuple[str, ...] = ()
-    for number, path in enumerate(files):
-        names: tuple[str, ...] = ()
+    for path in files:
+        names: tuple[str, ...] | None = None
+        others: tuple[str, ...] = ()
         for table in csv_tables(path, Faults(), progress, _describes_users):
             names = tuple(name for name in table.columns if name.startswith(USER))
-            affinities = tuple(name for name in table.columns if name.startswith(AFFINITY))
+            others = tuple(name for name in table.columns if name.startswith(AFFINITY))
             for name in names:
                 texts = map(as_text, coded(table.columns[name])[1])
                 found.setdefault(name, set()).update(text for text in texts if text is not None)
-        if number and names and set(names) != set(found):
-            raise ValueError(f"{path}: its user features are not those of {files[0]}")
+        if names is not None and own is None:
+            own, affinities, first = names, others, path
+        if names is not None and own is not None:
+            for what, here, there in (
+                ("user features", names, own),
+                ("user-item affinities", others, affinities),
+            ):
+                if set(here) != set(there):
+                    raise ValueError(f"{path}: its {what} are not those of {first}")
         if sum(map(len, found.values())) > MOST:
             raise ValueError(
                 f"{path}: the user features take more than {MOST} values; "

@@ -14,7 +14,7 @@ from topstory.events.articles import ArticleTable
 from topstory.events.log import EventLog
 from topstory.events.readers.arrow_columns import seconds
 from topstory.events.readers.faults import Faults
-from topstory.events.readers.gathering import NOWHERE, Gathering, Pool, pool_fault
+from topstory.events.readers.gathering import NOWHERE, Gathering, Pool, pool_fault, unvarying
 from topstory.events.readers.lines import line_blocks
 from topstory.events.readers.plain_articles import read_articles
 from topstory.events.readers.plain_users import NamedUsers, NotAUser, On, Users
@@ -140,7 +140,7 @@ def _decoded(decoder: msgspec.json.Decoder[Any], line: bytes) -> Any:
     try:
         return decoder.decode(line)
     except msgspec.ValidationError as error:
-        raise NoEvent(f"not an event: {error}") from None
+        raise NoEvent(f"not an event: {unvarying(str(error))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise NoEvent("not valid JSON") from None
     except RecursionError:

@@ -101,6 +101,11 @@ class Tables:
                 )
         if "user" not in names and not any(name.startswith(PREFIX) for name in names):
             raise ValueError(f"{path}: there is no column 'user', nor any that begins with user_")
+        if "user" not in names and "user_id" in names:
+            raise ValueError(
+                f"{path}: the column 'user_id' would become a feature of the user, as every column "
+                "user_… does; drop it, or rename it, to 'visitor' for one"
+            )
         self._names = self._names or names
         if sorted(names) != sorted(self._names):
             raise ValueError(

@@ -12,7 +12,7 @@ from topstory.events.readers.encodings import HashEncoding, Unfit
 from topstory.events.readers.faults import Faults
 from topstory.events.readers.gathering import Gathering, pool_fault
 from topstory.events.readers.lines import line_blocks
-from topstory.events.readers.named_features import Named, feature_id
+from topstory.events.readers.named_features import Named, exactly, feature_id
 from topstory.events.readers.reader import Progress
 from topstory.events.readers.settings import Settings
 from topstory.events.readers.sifting import sift
@@ -22,6 +22,7 @@ MOST = 1 << 16  # lines of an example; in a file without blank lines they would 
 REMEMBERED = 1 << 16  # actions that are kept at hand as they are written
 
 Numbered = tuple[int, bytes]
+Known = tuple[str, bool]  # an action's id, and whether it has other features than before
 
 
 class VwReader:
@@ -81,19 +82,23 @@ class _Examples:
     def __init__(self, encoding: HashEncoding, faults: Faults, key: str | None) -> None:
         self._encoding, self._faults, self._key = encoding, faults, key
         self._actions = Actions(encoding)
-        self._known: dict[bytes, str] = {}
+        self._known: dict[bytes, Known] = {}
 
     def take(self, example: list[Numbered], gathering: Gathering) -> None:
         """One example: an event or a refusal."""
         number, text = example[0]
         shared: list[Named] = []
         pool: list[str] = []
+        fresh: list[tuple[int, bytes, str, VwLine]] = []
+        changed: list[Numbered] = []
         chosen: list[tuple[int, VwLine]] = []
         try:
             for number, text in example:
                 known = self._known.get(text)
                 if known is not None:
-                    pool.append(known)
+                    pool.append(known[0])
+                    if known[1]:
+                        changed.append((number, text))
                     continue
                 line = vw_line(text.decode("utf-8", "surrogateescape"))
                 if line.shared:
@@ -103,7 +108,8 @@ class _Examples:
                     continue
                 if line.label is not None:
                     chosen.append((len(pool), line))
-                pool.append(self._meet(line, text, gathering.file, number))
+                pool.append(self._id(line))
+                fresh.append((number, text, pool[-1], line))
             number, text = example[0]
             fault = pool_fault(pool)
             if fault is not None:
@@ -111,9 +117,16 @@ class _Examples:
             if len(chosen) != 1 or chosen[0][1].label is None:
                 raise BadLine("not exactly one action of the example has a label")
             at, label = chosen[0][0], chosen[0][1].label
+            # Last: an action keeps the features it is first met with, so the event must be good.
+            for number, text, key, line in fresh:
+                if self._meet(key, line, text):
+                    changed.append((number, text))
         except (BadLine, Unfit) as error:
             gathering.refuse(number, str(error), text)
             return
+        if changed:
+            self._faults.note(CHANGED, gathering.file, *min(changed))
+        number, text = example[0]
         user = self._encoding.user(shared)
         payoff = 0.0 - label.cost
         size = sum(len(line) for _, line in example)
@@ -128,15 +141,14 @@ class _Examples:
         if log is not None:
             yield log
 
-    def _meet(self, line: VwLine, text: bytes, file: str, number: int) -> str:
-        key = self._id(line)
-        if not self._actions.meet(key, line.features):
-            self._faults.note(CHANGED, file, number, text)
+    def _meet(self, key: str, line: VwLine, text: bytes) -> bool:
+        """Whether the action, now remembered, has other features than before; raises Unfit."""
+        changed = not self._actions.meet(key, line.features)
         if line.label is None:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            self._known[text] = key
-        return key
+            self._known[text] = key, changed
+        return changed
 
     def _id(self, line: VwLine) -> str:
         if self._key == "hash" or (self._key is None and not line.tag):
@@ -148,7 +160,7 @@ class _Examples:
             if name.startswith(own):
                 return name.removeprefix(own)
             if name == self._key:
-                return f"{value:g}"
+                return exactly(value)
         raise BadLine(f"an action has no feature {self._key}, which was to be its id")
 
 

@@ -62,8 +62,8 @@ def articles_beside(out: Path) -> Path:
 def write_jsonl(log: EventLog, out: Path, progress: Progress) -> list[Path]:
     """Events into `out`, articles into the file beside it."""
     beside = articles_beside(out)
-    with replaced_file(beside) as file:
-        file.writelines(article_lines(log))
-    with replaced_file(out) as file:
-        file.writelines(jsonl_lines(log, progress))
+    # Neither file takes its place before both are written: old events need their old articles.
+    with replaced_file(beside) as articles, replaced_file(out) as events:
+        articles.writelines(article_lines(log))
+        events.writelines(jsonl_lines(log, progress))
     return [out, beside]
