@@ -201,8 +201,10 @@ def test_nothing_in_a_log_can_be_written_to() -> None:
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 0
     with pytest.raises(TypeError):
+        # Ignored: the mistake under test.
         log.articles["e"] = None  # type: ignore[index]
     with pytest.raises(AttributeError):
+        # Ignored: the mistake under test.
         log.payoff = log.payoff  # type: ignore[misc]
 
 

@@ -72,6 +72,7 @@ def test_an_int_gives_an_event() -> None:
     assert event.timestamp == datetime(1970, 1, 1, 0, 0, 2, 500_000, tzinfo=UTC)
     assert log[np.int64(1)].shown == "a"
     with pytest.raises(AttributeError):
+        # Ignored: the mistake under test.
         event.shown = "b"  # type: ignore[misc]
 
 

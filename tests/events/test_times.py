@@ -104,6 +104,7 @@ def test_a_moment_may_be_said_in_many_ways() -> None:
 @pytest.mark.parametrize("bad", ["soon", None, True, [1], np.datetime64("NaT"), float("nan")])
 def test_what_is_no_moment_is_refused(bad: object) -> None:
     with pytest.raises(ValueError, match=r"not a time: .*; pass a datetime"):
+        # Ignored: the mistake under test.
         moment(bad)  # type: ignore[arg-type]
 
 

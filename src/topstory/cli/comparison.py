@@ -102,6 +102,7 @@ def _told_once(console: Console) -> Iterator[list[str]]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", NotUniformWarning)
+        # Ignored: its stub asks for every parameter by name; warnings passes them by place.
         warnings.showwarning = tell  # type: ignore[assignment]
         yield told
 

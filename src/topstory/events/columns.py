@@ -24,6 +24,7 @@ class ArrayRecord:
     """
 
     def __post_init__(self) -> None:
+        # Ignored: only subclasses are dataclasses, which fields() can't know.
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray) and value.flags.writeable:
@@ -32,6 +33,7 @@ class ArrayRecord:
                 object.__setattr__(self, field.name, view)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        # Ignored: as above.
         values = tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
         return type(self), values
 

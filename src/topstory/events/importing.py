@@ -96,6 +96,7 @@ def import_log(
             raise ValueError(_too_many(faults, events, format, max_bad))
 
     with replacing(Path(out), check_replaceable) as fresh, Appender(fresh) as appender:
+        # Ignored: an Iterator by its type; every reader is a generator, which closes.
         with closing(source.read(order, faults, follow, **options)) as batches:  # type: ignore[type-var]
             for batch in batches:
                 order.follow(batch)

@@ -15,6 +15,7 @@ from pathlib import Path
 try:
     import fcntl
 except ImportError:  # Windows
+    # Ignored: None stands for a module that this system lacks.
     fcntl = None  # type: ignore[assignment]
 
 _AT_FDCWD = -100
@@ -74,9 +75,11 @@ def _exchange(one: Path, other: Path) -> bool:
     libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
     paths = os.fsencode(one), os.fsencode(other)
     if sys.platform.startswith("linux") and hasattr(libc, "renameat2"):
+        # Ignored: libc is loaded by now; ctypes finds functions by name at run time.
         renameat2 = libc.renameat2  # type: ignore[union-attr]
         failed = renameat2(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE)
     elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
+        # Ignored: as above.
         failed = libc.renamex_np(*paths, _RENAME_SWAP)  # type: ignore[union-attr]
     else:
         return False

@@ -34,6 +34,7 @@ class Actions:
         """Remember an action; False if it was known with other features. Raises Unfit."""
         row = self._encoding.article(features)
         known = self._features.setdefault(key, row)
+        # Ignored: array_equal is not told that known is an array by now.
         return known is row or bool(known is not None and np.array_equal(known, row))  # type: ignore[arg-type]
 
     def table(self, pools: Iterable[Pool]) -> ArticleTable:
