@@ -176,11 +176,11 @@ def test_a_symbolic_link_to_a_log_stays_a_link(tmp_path: Path) -> None:
 def test_a_log_replaced_while_it_is_read_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from topstory.events import reading
+    from topstory.events import reading, reading_tables
 
     old, new = uniform_log(50, [["a", "b"]]), uniform_log(70, [["c", "d"]])
     old.write(tmp_path / "log")
-    read_articles = reading._read_articles
+    read_articles = reading_tables.read_articles
     writes = iter([new.write])
 
     def swap_then_read(*args: Any) -> Any:
@@ -188,7 +188,7 @@ def test_a_log_replaced_while_it_is_read_is_read_again(
             write(tmp_path / "log")
         return read_articles(*args)
 
-    monkeypatch.setattr(reading, "_read_articles", swap_then_read)
+    monkeypatch.setattr(reading, "read_articles", swap_then_read)
     assert same(EventLog.read(tmp_path / "log"), new)
 
 

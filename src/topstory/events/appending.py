@@ -11,13 +11,12 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from topstory.events.concatenation import join_users
-from topstory.events.contexts import SparseContexts, take_contexts
+from topstory.events.contexts import take_contexts
 from topstory.events.folder import (
     ARTICLES,
     EVENTS,
-    FORMAT,
     POOLS,
-    VERSION,
+    USERS,
     Contents,
     EventFile,
     write_contents,
@@ -26,14 +25,17 @@ from topstory.events.log import EventLog
 from topstory.events.parquet import events_schema
 from topstory.events.times import DAY, as_datetime
 from topstory.events.uniting import Articles, Pools
+from topstory.events.visitors import Visitors
 from topstory.events.writing import (
     FILE,
     FILES_PER_DAY,
     ROW_GROUP,
     Columns,
+    contents_of,
     events_table,
     parquet_writer,
     write_articles,
+    write_users,
 )
 
 HELD = 1 << 26  # bytes of events that wait for a full row group
@@ -61,6 +63,7 @@ class Appender:
         self.articles = Articles()
         self._pools = Pools(folder / POOLS)
         self._contents: Contents | None = None
+        self._visitors: Visitors | None = None
         self._files: list[EventFile] = []
         self._names: dict[str, int] = {}  # how many files a name has already
         self._day: int | None = None  # None: cut by rows
@@ -93,10 +96,12 @@ class Appender:
         self._agree(log)
         if not len(log):
             return
+        self._meet(log.visitors)
         article = self.articles.unite(log.article_table)
         events = Columns(
             times=None if log.times is None else log.times.microseconds(),
             users=log.users,
+            visitor=None if log.visitors is None else log.visitors.number,
             pool=self._pools.unite(log, article, self.articles),
             shown=article[log.shown_index],
             payoff=log.payoff,
@@ -124,36 +129,28 @@ class Appender:
             raise ValueError("there were no events to write")
         self._end_file()
         self._settle()
-        features = self.articles.features()
-        write_articles(self._folder / ARTICLES, self.articles.ids, features)
+        articles = self.articles.table()
+        write_articles(self._folder / ARTICLES, articles)
+        if self._visitors is not None:
+            write_users(self._folder / USERS, self._visitors)
         pools = self._pools.finish(self.articles)
+        features, profiles = articles.features, articles.profiles
         contents = msgspec.structs.replace(
             self._contents,
             events=sum(file.events for file in self._files),
-            articles=len(self.articles.ids),
+            articles=len(articles.ids),
             pools=pools,
             article_features=None if features is None else features.shape[1],
+            article_profile=None if profiles is None else tuple(profiles.column_names),
             files=tuple(self._files),
         )
         write_contents(self._folder, contents)
         return contents
 
     def _agree(self, log: EventLog) -> None:
-        contents = Contents(
-            format=FORMAT,
-            version=VERSION,
-            events=0,
-            articles=0,
-            pools=0,
-            dimension=log.dimension,
-            contexts="sparse" if isinstance(log.users, SparseContexts) else "dense",
-            article_features=None,
-            timed=log.times is not None,
-            recorded_propensity=log.recorded_propensity is not None,
-            files=(),
-        )
+        contents = contents_of(log)
         before = self._contents or contents
-        for key in ("dimension", "contexts", "timed"):
+        for key in ("dimension", "contexts", "timed", "users"):
             if getattr(before, key) != getattr(contents, key):
                 raise ValueError(
                     f"the events do not go together: {key} is {getattr(before, key)!r} at first "
@@ -161,6 +158,14 @@ class Appender:
                 )
         recorded = before.recorded_propensity or contents.recorded_propensity
         self._contents = msgspec.structs.replace(before, recorded_propensity=recorded)
+
+    def _meet(self, visitors: Visitors | None) -> None:
+        """Batches that know their visitors must be of one population."""
+        before = self._visitors or visitors
+        if visitors is not None and before is not None:
+            if visitors.contexts is not before.contexts or visitors.profiles is not before.profiles:
+                raise ValueError("the events do not go together: their visitors' tables differ")
+            self._visitors = visitors
 
     def _turn(self, day: int | None) -> None:
         """Another day begins, and another file."""
@@ -233,6 +238,7 @@ def _rows(events: Columns, start: int, stop: int) -> Columns:
     return Columns(
         times=None if events.times is None else events.times[rows],
         users=take_contexts(events.users, rows),
+        visitor=None if events.visitor is None else events.visitor[rows],
         pool=events.pool[rows],
         shown=events.shown[rows],
         payoff=events.payoff[rows],
@@ -242,9 +248,11 @@ def _rows(events: Columns, start: int, stop: int) -> Columns:
 
 def _join(parts: list[Columns]) -> Columns:
     times = [part.times for part in parts if part.times is not None]
+    visitors = [part.visitor for part in parts if part.visitor is not None]
     return Columns(
         times=np.concatenate(times) if times else None,
         users=join_users([part.users for part in parts]),
+        visitor=np.concatenate(visitors) if visitors else None,
         pool=np.concatenate([part.pool for part in parts]),
         shown=np.concatenate([part.shown for part in parts]),
         payoff=np.concatenate([part.payoff for part in parts]),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from topstory.events.columns import ArrayRecord, numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +28,13 @@ class ArticleTable(ArrayRecord):
 
     ids: tuple[str, ...]
     features: npt.NDArray[np.float64] | None = None  # (A, m)
+    profiles: pa.Table | None = None  # A rows
+
+    def described(self, profiles: Any) -> ArticleTable:
+        """The same articles with raw profiles."""
+        from topstory.events.profiles import as_profiles
+
+        return replace(self, profiles=as_profiles("article_profiles", profiles, len(self.ids)))
 
     @classmethod
     def from_mapping(cls, articles: Mapping[str, npt.ArrayLike | None]) -> ArticleTable:
@@ -50,6 +61,25 @@ class ArticleTable(ArrayRecord):
         """Id -> features, read-only; the values are None if there are none."""
         rows = self.features if self.features is not None else [None] * len(self.ids)
         return MappingProxyType(dict(zip(self.ids, rows, strict=True)))
+
+
+def unite_profiles(ids: Sequence[str], tables: Sequence[ArticleTable]) -> pa.Table | None:
+    """The raw profiles of `ids`, each from the first table that has it; None if some have none."""
+    parts = [(table.ids, table.profiles) for table in tables if table.ids]
+    profiles = [table for _, table in parts if table is not None]
+    if not profiles or len(profiles) < len(parts):
+        return None
+    import pyarrow as pa
+
+    from topstory.events.profiles import as_profiles, same_columns
+
+    if not same_columns(profiles):
+        return None
+    row: dict[str, int] = {}
+    for at, key in enumerate(key for keys, _ in parts for key in keys):
+        row.setdefault(key, at)
+    stacked = as_profiles("article_profiles", pa.concat_tables(profiles))
+    return stacked.take(pa.array([row[key] for key in ids], pa.int64())).combine_chunks()
 
 
 def as_id(key: object, where: str) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.articles import ArticleTable
+from topstory.events.articles import ArticleTable, unite_profiles
 from topstory.events.contexts import Contexts, SparseContexts
 from topstory.events.log import EventLog
 from topstory.events.pools import Indices, PoolTable
 from topstory.events.shown import position_type
 from topstory.events.times import Times
+from topstory.events.visitors import join_visitors
 
 
 def concat(logs: Iterable[EventLog]) -> EventLog:
@@ -37,6 +39,7 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
         times=_join_times(logs),
         pool_table=pools,
         article_table=articles,
+        visitors=join_visitors([log.visitors for log in logs]),
     )
 
 
@@ -47,7 +50,7 @@ def _unite_articles(tables: Sequence[ArticleTable]) -> tuple[ArticleTable, list[
         same = np.arange(len(first.ids), dtype=np.int32)
         return first, [same] * len(tables)
     ids = tuple(dict.fromkeys(key for table in tables for key in table.ids))
-    united = ArticleTable(ids)
+    united = ArticleTable(ids, profiles=unite_profiles(ids, tables))
     maps = [np.array([united.index[key] for key in table.ids], np.int32) for table in tables]
     described = [table.features is not None for table in tables if table.ids]
     if not any(described):
@@ -76,7 +79,7 @@ def _unite_articles(tables: Sequence[ArticleTable]) -> tuple[ArticleTable, list[
                 f"{number} but {before[at].tolist()} before it; rename one of them"
             )
         features[new] = table.features
-    return ArticleTable(ids, features), maps
+    return replace(united, features=features), maps
 
 
 def _unite_pools(

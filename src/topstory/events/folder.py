@@ -14,6 +14,7 @@ VERSION = 1
 CONTENTS = "log.json"
 ARTICLES = "articles.parquet"
 POOLS = "pools.parquet"
+USERS = "users.parquet"
 EVENTS = "events"
 
 # Whatever log.json says, nothing outside the folder is ever opened.
@@ -27,7 +28,7 @@ class EventFile(msgspec.Struct, frozen=True):
     events: int
 
 
-class Contents(msgspec.Struct, frozen=True):
+class Contents(msgspec.Struct, frozen=True, omit_defaults=True):
     """What `log.json` says."""
 
     format: str
@@ -41,6 +42,9 @@ class Contents(msgspec.Struct, frozen=True):
     timed: bool
     recorded_propensity: bool
     files: tuple[EventFile, ...]  # in the order of the events
+    users: int | None = None  # rows of users.parquet; None: events hold their contexts themselves
+    user_profile: tuple[str, ...] | None = None  # columns of raw profiles; None: there are none
+    article_profile: tuple[str, ...] | None = None
 
 
 class _Heading(msgspec.Struct, frozen=True):
@@ -108,7 +112,7 @@ def check_replaceable(folder: Path) -> None:
             f"{folder}: it is not empty and not a topstory log; "
             "nothing was changed: empty it, or choose another place"
         )
-    strangers = sorted(names - {CONTENTS, ARTICLES, POOLS, EVENTS, ".DS_Store"})
+    strangers = sorted(names - {CONTENTS, ARTICLES, POOLS, USERS, EVENTS, ".DS_Store"})
     if strangers:
         raise FileExistsError(
             f"{folder}: besides a topstory log it holds {strangers[0]!r}, which replacing the log "
@@ -117,8 +121,9 @@ def check_replaceable(folder: Path) -> None:
 
 
 def _check(contents: Contents, path: Path) -> None:
-    counts = (contents.events, contents.articles, contents.pools, contents.dimension - 1)
-    if min(*counts, *(file.events for file in contents.files), contents.article_features or 0) < 0:
+    counts = [contents.events, contents.articles, contents.pools, contents.dimension - 1]
+    counts += [contents.article_features or 0, contents.users or 0]
+    if min(*counts, *(file.events for file in contents.files)) < 0:
         raise ValueError(f"{path}: damaged: it has a negative count")
     for file in contents.files:
         if not _FILE_NAME.fullmatch(file.name):

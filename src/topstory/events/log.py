@@ -18,8 +18,11 @@ from topstory.events.pools import Indices, PoolTable, as_lists, pool_numbers
 from topstory.events.propensity import recorded, uniform
 from topstory.events.shown import shown_positions
 from topstory.events.times import Moment, Times, as_datetime, as_microseconds, moment
+from topstory.events.visitors import Visitors
 
 if TYPE_CHECKING:
+    from pyarrow import Table
+
     from topstory.events.uniformity import Uniformity
 
 
@@ -53,6 +56,7 @@ class EventLog(ArrayRecord):
     times: Times | None
     pool_table: PoolTable
     article_table: ArticleTable
+    visitors: Visitors | None = None  # who came, if that is known
 
     @classmethod
     def from_arrays(
@@ -65,6 +69,9 @@ class EventLog(ArrayRecord):
         articles: Mapping[str, npt.ArrayLike | None] | None = None,
         timestamps: npt.ArrayLike | None = None,
         propensity: npt.ArrayLike | None = None,
+        visitor: npt.ArrayLike | None = None,
+        profiles: Any = None,
+        article_profiles: Any = None,
     ) -> EventLog:
         """A log from its columns; the first mistake found is an error that names the row.
 
@@ -82,14 +89,29 @@ class EventLog(ArrayRecord):
                 runs in the log's order.
             propensity: (n,) the probability with which `shown` was chosen; 1 / the pool's size
                 if not given, and the log counts as uniform if that is what is given.
+            visitor: (n,) which user came, where users come again: an index into `users`, which
+                then holds one row for each user instead of one for each event.
+            profiles: the raw profiles of those users, one row each: a table of Arrow, pandas or
+                polars, or a dict of columns; a column holds strings, or lists of strings. With
+                them `users` may be None: the constant alone.
+            article_profiles: the raw profiles of the articles, in the order of `articles`.
         """
-        contexts = as_contexts(users)
+        visitors = None
+        if visitor is not None:
+            visitors = Visitors.of(users, visitor, profiles)
+            contexts: Contexts = visitors.contexts[visitors.number]
+        elif profiles is not None:
+            raise ValueError("profiles need visitor: for each event the profile of its user")
+        else:
+            contexts = as_contexts(users)
         events = len(contexts)
         lists = as_lists(pools)
         if articles is None:
             article_table = ArticleTable(tuple(dict.fromkeys(key for ids in lists for key in ids)))
         else:
             article_table = ArticleTable.from_mapping(articles)
+        if article_profiles is not None:
+            article_table = article_table.described(article_profiles)
         pool_table = PoolTable.from_lists(lists, article_table)
         numbered = pool_numbers(pool, events, len(pool_table))
         times = None
@@ -104,6 +126,7 @@ class EventLog(ArrayRecord):
             times=times,
             pool_table=pool_table,
             article_table=article_table,
+            visitors=visitors,
         )
 
     @classmethod
@@ -169,6 +192,9 @@ class EventLog(ArrayRecord):
         columns: list[Any] = [self.users, self.pool, self.position, self.payoff]
         columns += [self.recorded_propensity, None if self.times is None else self.times.ticks]
         columns += [self.pool_offsets, self.pool_members, self.features]
+        columns += [self.article_profiles, self.profiles]
+        if self.visitors is not None:
+            columns += [self.visitors.number, self.visitors.contexts]
         return sum(column.nbytes for column in columns if column is not None)
 
     @property
@@ -197,6 +223,16 @@ class EventLog(ArrayRecord):
     def features(self) -> npt.NDArray[np.float64] | None:
         """(A, m) article features, or None."""
         return self.article_table.features
+
+    @property
+    def profiles(self) -> Table | None:
+        """The raw profiles of the users, a row each as `visitors.number` counts them; or None."""
+        return None if self.visitors is None else self.visitors.profiles
+
+    @property
+    def article_profiles(self) -> Table | None:
+        """The raw profiles of the articles, in the order of `article_ids`; or None."""
+        return self.article_table.profiles
 
     @property
     def pools(self) -> list[list[str]]:
@@ -280,6 +316,7 @@ class EventLog(ArrayRecord):
             payoff=self.payoff[rows],
             recorded_propensity=None if propensity is None else propensity[rows],
             times=None if self.times is None else self.times[rows],
+            visitors=None if self.visitors is None else self.visitors[rows],
         )
 
     def _event(self, i: int) -> Event:

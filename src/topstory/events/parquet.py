@@ -18,19 +18,26 @@ BATCH = 1 << 17  # rows decoded at a time: a few megabytes
 
 def events_schema(contents: Contents) -> pa.Schema:
     """Of the files of events."""
-    if contents.contexts == "sparse":
-        user: pa.DataType = pa.list_(_element(pa.int32()))
+    if contents.users is not None:
+        user: tuple[str, pa.DataType] = ("visitor", pa.int32())
+    elif contents.contexts == "sparse":
+        user = ("user", pa.list_(_element(pa.int32())))
     else:
-        user = pa.list_(_element(pa.float32()), contents.dimension)
+        user = ("user", pa.list_(_element(pa.float32()), contents.dimension))
     columns = [
         ("timestamp", pa.timestamp("us", tz="UTC")),
-        ("user", user),
+        user,
         ("pool", pa.int32()),
         ("shown", pa.dictionary(pa.int32(), pa.string())),
         ("payoff", pa.float32()),
         ("propensity", pa.float32()),
     ]
     return _schema(columns if contents.timed else columns[1:])
+
+
+def users_schema(dimension: int) -> pa.Schema:
+    """Of `users.parquet`, its raw profiles aside."""
+    return _schema([("user", pa.list_(_element(pa.float32()), dimension))])
 
 
 def pools_schema() -> pa.Schema:

@@ -12,21 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from topstory.events.articles import ArticleTable, as_id
+from topstory.events.articles import ArticleTable
 from topstory.events.contexts import Contexts, SparseContexts, check_sparse, unfit_rows
-from topstory.events.folder import ARTICLES, CONTENTS, POOLS, Contents, read_contents
+from topstory.events.folder import ARTICLES, CONTENTS, POOLS, USERS, Contents, read_contents
 from topstory.events.log import EventLog
-from topstory.events.parquet import (
-    articles_schema,
-    batches,
-    events_schema,
-    opened,
-    pools_schema,
-)
+from topstory.events.parquet import batches, events_schema, opened
 from topstory.events.pools import PoolTable
+from topstory.events.reading_tables import Users, read_articles, read_pools, read_users
 from topstory.events.replacing import left_aside
 from topstory.events.shown import UNKNOWN, Finder, look_up, plain, position_type
 from topstory.events.times import EARLIEST, LATEST, Times
+from topstory.events.visitors import Visitors, check_numbers
 
 Array = npt.NDArray[Any]
 
@@ -70,14 +66,15 @@ def _point_to_interrupted(folder: Path) -> None:
 
 def _read(folder: Path) -> EventLog:
     contents = read_contents(folder)
-    articles = _read_articles(folder / ARTICLES, contents)
-    pools = _read_pools(folder / POOLS, contents, articles)
+    articles = read_articles(folder / ARTICLES, contents)
+    pools = read_pools(folder / POOLS, contents, articles)
+    users = None if contents.users is None else read_users(folder / USERS, contents)
     files = [(folder / file.name, file.events) for file in contents.files]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         # Every footer first: no memory is taken on the word of log.json alone.
         for check in [threads.submit(_check_footer, contents, *file) for file in files]:
             check.result()
-        columns = _Columns(contents, articles, pools)
+        columns = _Columns(contents, articles, pools, users)
         jobs = [threads.submit(columns.fill, number, *file) for number, file in enumerate(files)]
         try:
             for job in jobs:
@@ -92,76 +89,19 @@ def _check_footer(contents: Contents, path: Path, rows: int) -> None:
         pass
 
 
-def _read_articles(path: Path, contents: Contents) -> ArticleTable:
-    width = contents.article_features
-    ids: list[str] = []
-    features = np.empty((contents.articles, width or 0))
-    schema = articles_schema(described=width is not None)
-    for start, batch in batches(path, schema, contents.articles):
-        ids += batch.column("article").to_pylist()
-        if width is None:
-            continue
-        lists = batch.column("features")
-        odd = np.flatnonzero(lists.value_lengths().to_numpy(zero_copy_only=False) != width)
-        if len(odd):
-            raise ValueError(
-                f"{path}: row {start + odd[0]}: an article must have {width} features, "
-                f"as {CONTENTS} says"
-            )
-        rows = lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
-        strange = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-        if len(strange):
-            raise ValueError(f"{path}: row {start + strange[0]}: features must be finite")
-        features[start : start + len(batch)] = rows
-    seen: set[str] = set()
-    for row, key in enumerate(ids):
-        as_id(key, f"{path}: row {row}")
-        if key in seen:
-            raise ValueError(f"{path}: row {row}: article {key!r} is listed twice")
-        seen.add(key)
-    return ArticleTable(tuple(ids), None if width is None else features)
-
-
-def _read_pools(path: Path, contents: Contents, articles: ArticleTable) -> PoolTable:
-    known = pa.array(articles.ids, pa.string())
-    offsets = np.zeros(contents.pools + 1, np.int64)
-    members = [np.empty(0, np.int32)]
-    for start, batch in batches(path, pools_schema(), contents.pools):
-        numbers = batch.column("pool").to_numpy()
-        if not np.array_equal(numbers, np.arange(start, start + len(batch))):
-            raise ValueError(
-                f"{path}: column 'pool' must count from 0 to {contents.pools - 1}, in order"
-            )
-        lists = batch.column("articles")
-        sizes = lists.value_lengths().to_numpy(zero_copy_only=False)
-        offsets[start + 1 : start + 1 + len(batch)] = sizes
-        ids = lists.flatten()
-        indices = look_up(ids, known)
-        if (indices == UNKNOWN).any():
-            at = int((indices == UNKNOWN).argmax())
-            number = start + int(np.searchsorted(np.cumsum(sizes), at, side="right"))
-            raise ValueError(
-                f"{path}: pool {number} lists unknown article {ids[at].as_py()!r}; "
-                f"add it to {ARTICLES}"
-            )
-        members.append(indices)
-    table = PoolTable(np.cumsum(offsets), np.concatenate(members))
-    try:
-        table.check(articles)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    return table
-
-
 class _Columns:
     """Columns of the final length; each file fills its own rows, so files may come in any order.
 
     What is in a file is not trusted: everything `from_arrays` checks is checked again.
     """
 
-    def __init__(self, contents: Contents, articles: ArticleTable, pools: PoolTable) -> None:
+    def __init__(
+        self, contents: Contents, articles: ArticleTable, pools: PoolTable, people: Users | None
+    ) -> None:
         events = contents.events
         self._contents, self._articles, self._pools = contents, articles, pools
+        self._people = people
+        self._visitor = np.empty(0 if people is None else events, np.int32)
         self._starts = np.cumsum([0, *(file.events for file in contents.files)]).tolist()
         self._known = pa.array(articles.ids, pa.string())
         self._find = Finder(pools, len(articles.ids))
@@ -185,7 +125,13 @@ class _Columns:
         for start, batch in batches(path, schema, rows):
             place = slice(self._starts[number] + start, self._starts[number] + start + len(batch))
             where = f"{path}: row "
-            self._fill_users(batch.column("user"), place, number, where, start)
+            if self._people is None:
+                self._fill_users(batch.column("user"), place, number, where, start)
+            else:
+                visitor = _values(batch, "visitor")
+                check_numbers(visitor, len(self._people.contexts), where, start)
+                self._visitor[place] = visitor
+                self._users[place] = self._people.contexts[visitor]
             self._fill_shown(batch, place, where, start)
             payoff = _values(batch, "payoff")
             _refuse(~np.isfinite(payoff), payoff, where, start, "payoff {}; it must be finite")
@@ -213,7 +159,10 @@ class _Columns:
                 np.concatenate([np.empty(0, np.int32), *indices]),
                 self._contents.dimension,
             )
-        contents = self._contents
+        contents, people = self._contents, self._people
+        visitors = None
+        if people is not None:
+            visitors = Visitors(self._visitor, people.contexts, people.profiles)
         return EventLog(
             users=users,
             pool=self._pool,
@@ -223,6 +172,7 @@ class _Columns:
             times=Times.from_microseconds(self._micros) if contents.timed else None,
             pool_table=self._pools,
             article_table=self._articles,
+            visitors=visitors,
         )
 
     def _fill_users(self, column: Any, place: slice, number: int, where: str, start: int) -> None:

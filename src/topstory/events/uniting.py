@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from topstory.events.articles import ArticleTable
+from topstory.events.articles import ArticleTable, unite_profiles
 from topstory.events.log import EventLog
 from topstory.events.parquet import pools_schema
 from topstory.events.pools import Indices
@@ -37,6 +37,7 @@ class Articles:
         self._index: dict[str, int] = {}
         self._features: list[npt.NDArray[np.float64]] = []
         self._width: int | None = None
+        self._described: list[ArticleTable] = []  # those with raw profiles
 
     def unite(self, table: ArticleTable) -> Indices:
         """Index in the table -> index here."""
@@ -49,6 +50,8 @@ class Articles:
                 f"{self._width or 'no'} features at first and then {width or 'no'}"
             )
         self._width = width
+        if table.profiles is not None and table not in self._described[-1:]:
+            self._described.append(table)
         new = np.empty(len(table.ids), np.int32)
         for i, key in enumerate(table.ids):
             new[i] = self._index.setdefault(key, len(self.ids))
@@ -65,6 +68,11 @@ class Articles:
     def features(self) -> npt.NDArray[np.float64] | None:
         """(A, m), or None."""
         return np.array(self._features) if self._features else None
+
+    def table(self) -> ArticleTable:
+        """All of them."""
+        profiles = unite_profiles(self.ids, self._described)
+        return ArticleTable(tuple(self.ids), self.features(), profiles)
 
 
 class Pools:

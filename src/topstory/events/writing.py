@@ -10,11 +10,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from topstory.events.articles import ArticleTable
 from topstory.events.columns import BLOCK, blocks
 from topstory.events.contexts import Contexts, SparseContexts
 from topstory.events.folder import (
@@ -22,18 +24,20 @@ from topstory.events.folder import (
     EVENTS,
     FORMAT,
     POOLS,
+    USERS,
     VERSION,
     Contents,
     EventFile,
     check_replaceable,
     write_contents,
 )
-from topstory.events.parquet import articles_schema, events_schema, pools_schema
+from topstory.events.parquet import articles_schema, events_schema, pools_schema, users_schema
 from topstory.events.replacing import replacing
 from topstory.events.times import Times, as_datetime
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog
+    from topstory.events.visitors import Visitors
 
 ROW_GROUP = BLOCK
 FILE = 4 * ROW_GROUP  # so that one long day is still read and written on several cores
@@ -46,23 +50,16 @@ FILES_PER_DAY = 10
 def write(log: EventLog, folder: str | PathLike[str]) -> None:
     """`EventLog.write`."""
     files = list(_files(log))
-    features = log.features
-    contents = Contents(
-        format=FORMAT,
-        version=VERSION,
+    contents = msgspec.structs.replace(
+        contents_of(log),
         events=len(log),
-        articles=len(log.article_ids),
-        pools=len(log.pool_table),
-        dimension=log.dimension,
-        contexts="sparse" if isinstance(log.users, SparseContexts) else "dense",
-        article_features=None if features is None else features.shape[1],
-        timed=log.times is not None,
-        recorded_propensity=log.recorded_propensity is not None,
         files=tuple(EventFile(name, stop - start) for name, start, stop in files),
     )
     with replacing(Path(folder), check_replaceable) as fresh:
         (fresh / EVENTS).mkdir()
-        write_articles(fresh / ARTICLES, log.article_ids, features)
+        write_articles(fresh / ARTICLES, log.article_table)
+        if log.visitors is not None:
+            write_users(fresh / USERS, log.visitors)
         _write_pools(log, fresh / POOLS)
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             jobs = [
@@ -75,6 +72,31 @@ def write(log: EventLog, folder: str | PathLike[str]) -> None:
             finally:
                 threads.shutdown(cancel_futures=True)
         write_contents(fresh, contents)
+
+
+def contents_of(log: EventLog) -> Contents:
+    """What `log.json` says of the log, its number of events and its files aside."""
+    people, features = log.visitors, log.features
+    return Contents(
+        format=FORMAT,
+        version=VERSION,
+        events=0,
+        articles=len(log.article_ids),
+        pools=len(log.pool_table),
+        dimension=log.dimension,
+        contexts="sparse" if isinstance(log.users, SparseContexts) else "dense",
+        article_features=None if features is None else features.shape[1],
+        timed=log.times is not None,
+        recorded_propensity=log.recorded_propensity is not None,
+        files=(),
+        users=None if people is None else len(people.contexts),
+        user_profile=_names(log.profiles),
+        article_profile=_names(log.article_profiles),
+    )
+
+
+def _names(profiles: pa.Table | None) -> tuple[str, ...] | None:
+    return None if profiles is None else tuple(profiles.column_names)
 
 
 def _files(log: EventLog) -> Iterator[tuple[str, int, int]]:
@@ -112,12 +134,11 @@ def _runs(times: Times) -> list[tuple[int, int, int]] | None:
     return list(zip(days, starts, [*starts[1:], len(times)], strict=True))
 
 
-def write_articles(
-    path: Path, ids: Sequence[str], features: npt.NDArray[np.float64] | None
-) -> None:
+def write_articles(path: Path, table: ArticleTable) -> None:
     """Write `articles.parquet`."""
+    features = table.features
     schema = articles_schema(described=features is not None)
-    columns: list[Any] = [_arrow(ids, pa.string())]
+    columns: list[Any] = [_arrow(table.ids, pa.string())]
     if features is not None:
         articles, width = features.shape
         offsets = _arrow(np.arange(articles + 1, dtype=np.int32) * np.int32(width))
@@ -126,8 +147,23 @@ def write_articles(
                 offsets, _arrow(features.ravel()), type=schema.field("features").type
             )
         )
-    with parquet_writer(path, schema) as writer:
-        writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+    _write_rows(path, pa.Table.from_arrays(columns, schema=schema), table.profiles)
+
+
+def write_users(path: Path, visitors: Visitors) -> None:
+    """Write `users.parquet`."""
+    schema = users_schema(visitors.contexts.shape[1])
+    flat = _arrow(visitors.contexts.ravel())
+    column = pa.FixedSizeListArray.from_arrays(flat, type=schema.field("user").type)
+    _write_rows(path, pa.Table.from_arrays([column], schema=schema), visitors.profiles)
+
+
+def _write_rows(path: Path, table: pa.Table, profiles: pa.Table | None) -> None:
+    if profiles is not None:
+        for field in profiles.schema:
+            table = table.append_column(field, profiles.column(field.name))
+    with parquet_writer(path, table.schema) as writer:
+        writer.write_table(table, row_group_size=ROW_GROUP)
 
 
 def pools_columns(first: int, offsets: npt.NDArray[np.int64], members: Any, ids: Any) -> pa.Table:
@@ -160,6 +196,7 @@ def _write_events(log: EventLog, contents: Contents, path: Path, first: int, las
             columns = Columns(
                 times=None if part.times is None else part.times.microseconds(),
                 users=part.users,
+                visitor=None if part.visitors is None else part.visitors.number,
                 pool=part.pool,
                 shown=part.shown_index,
                 payoff=part.payoff,
@@ -175,6 +212,7 @@ class Columns:
 
     times: npt.NDArray[np.int64] | None  # microseconds
     users: Contexts
+    visitor: npt.NDArray[np.int32] | None  # if given, it is written instead of users
     pool: npt.NDArray[np.int32]
     shown: npt.NDArray[np.int32]  # article indices
     payoff: npt.NDArray[np.float32]
@@ -186,11 +224,14 @@ def events_table(events: Columns, ids: Sequence[str], schema: pa.Schema) -> pa.T
     columns: list[Any] = []
     if events.times is not None:
         columns.append(_arrow(events.times).view(schema.field("timestamp").type))
-    kind = schema.field("user").type
-    if isinstance(events.users, SparseContexts):
+    if events.visitor is not None:
+        columns.append(_arrow(events.visitor))
+    elif isinstance(events.users, SparseContexts):
+        kind = schema.field("user").type
         offsets = _arrow(events.users.indptr.astype(np.int32))
         columns.append(pa.ListArray.from_arrays(offsets, _arrow(events.users.indices), type=kind))
     else:
+        kind = schema.field("user").type
         flat = _arrow(events.users.ravel())
         columns.append(pa.FixedSizeListArray.from_arrays(flat, type=kind))
     columns.append(_arrow(events.pool))
@@ -210,9 +251,17 @@ def _arrow(values: Any, kind: Any = None) -> Any:
 
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     """A file in the log's manner: compressed, with checksums."""
-    # Contexts hardly repeat, so a dictionary of them is only work; the checksums let a reader
-    # tell a damaged page from a strange one, at no cost that could be measured.
-    repeated: Any = [name for name in schema.names if name not in ("timestamp", "user", "features")]
+    # Contexts hardly repeat, so a dictionary of them is only work; numbers that are packed in few
+    # bits take half of what is left; the checksums let a reader tell a damaged page from a
+    # strange one, at no cost that could be measured.
+    packed = [name for name in ("timestamp", "visitor") if name in schema.names]
+    single = [*packed, "user", "features"]
+    repeated: Any = [name for name in schema.names if name not in single]
     return pq.ParquetWriter(
-        path, schema, compression="zstd", use_dictionary=repeated, write_page_checksum=True
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=repeated,
+        column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
+        write_page_checksum=True,
     )
