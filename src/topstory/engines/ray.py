@@ -1,0 +1,94 @@
+"""The engine that runs on a Ray cluster, or on this machine's own processes through Ray."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import Any, ClassVar
+
+from topstory.engines.engine import Engine, Item, Kept, Out, Shared
+
+AHEAD = 2
+
+
+class RayEngine(Engine):
+    """Tasks of a Ray cluster; `shared` and what is kept live in its object store.
+
+    Needs the extra: `pip install 'topstory[ray]'`. A session of Ray that runs already is used as
+    it is; otherwise one is begun, here or at the cluster's address.
+
+    Args:
+        workers: how many tasks may run at once; by default as many as the cluster has cores.
+        address: of a cluster, such as "auto" or "ray://head:10001"; by default this machine.
+    """
+
+    name: ClassVar[str] = "ray"
+
+    def __init__(self, workers: int | None = None, address: str | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise ValueError(f"workers must be at least 1 (None: one a core), got {workers!r}")
+        try:
+            ray: Any = import_module("ray")  # its own types are partial
+        except ImportError:
+            raise ValueError(
+                "the engine 'ray' needs Ray: pip install 'topstory[ray]', or take 'local'"
+            ) from None
+        if not ray.is_initialized():
+            ray.init(
+                address=address,
+                num_cpus=workers if address is None else None,
+                include_dashboard=False if address is None else None,
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+            )
+        self._ray = ray
+        self._call = ray.remote(_call)
+        self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._held: tuple[Any, Any] = (None, None)
+
+    def map(
+        self,
+        function: Callable[[Item, Shared], Out],
+        items: Iterable[Item | Kept[Item]],
+        shared: Shared,
+    ) -> Iterator[Out]:
+        """The results; at most a few items are sent ahead of the one being waited for."""
+        waiting: deque[Any] = deque()
+        try:
+            for reference in self._begun(function, items, shared):
+                waiting.append(reference)
+                if len(waiting) > AHEAD * self.workers:
+                    yield self._result(waiting.popleft())
+            while waiting:
+                yield self._result(waiting.popleft())
+        finally:
+            for reference in waiting:
+                self._ray.cancel(reference)
+
+    def keep(
+        self, function: Callable[[Item, Shared], Out], items: Iterable[Item], shared: Shared
+    ) -> list[Kept[Out]]:
+        """The results, in the cluster's object store."""
+        return [Kept(reference) for reference in self._begun(function, items, shared)]
+
+    def _begun(
+        self, function: Callable[[Any, Shared], Any], items: Iterable[Any], shared: Shared
+    ) -> Iterator[Any]:
+        if self._held[0] is not shared or shared is None:
+            self._held = (shared, self._ray.put(shared))
+        called = self._ray.put(function)
+        for item in items:
+            given = item.where if isinstance(item, Kept) else item
+            yield self._call.remote(called, given, self._held[1])
+
+    def _result(self, reference: Any) -> Any:
+        try:
+            return self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None  # the error itself, not Ray's frame around it
+
+
+def _call(function: Callable[[Any, Any], Any], item: Any, shared: Any) -> Any:
+    return function(item, shared)

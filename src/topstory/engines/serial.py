@@ -1,0 +1,43 @@
+"""The engine that runs everything here, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar
+
+from topstory.engines.engine import Engine, Item, Kept, Out, Shared
+
+
+class SerialEngine(Engine):
+    """In this thread.
+
+    >>> list(SerialEngine().map(lambda item, shared: item * shared, [1, 2, 3], shared=10))
+    [10, 20, 30]
+    """
+
+    name: ClassVar[str] = "serial"
+    workers = 1
+
+    def map(
+        self,
+        function: Callable[[Item, Shared], Out],
+        items: Iterable[Item | Kept[Item]],
+        shared: Shared,
+    ) -> Iterator[Out]:
+        """The results, computed as they are asked for."""
+        return (function(kept_here(item), shared) for item in items)
+
+    def keep(
+        self, function: Callable[[Item, Shared], Out], items: Iterable[Item], shared: Shared
+    ) -> list[Kept[Out]]:
+        """The results, in this process."""
+        return [Kept(function(item, shared)) for item in items]
+
+
+def kept_here(item: Any) -> Any:
+    """The item itself, where what is kept is kept in this process.
+
+    >>> kept_here(3), kept_here(Kept(3))
+    (3, 3)
+    """
+    return item.where if isinstance(item, Kept) else item
