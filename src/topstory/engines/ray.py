@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
@@ -21,7 +22,8 @@ class RayEngine(Engine):
 
     Args:
         workers: how many tasks may run at once; by default as many as the cluster has cores.
-        address: of a cluster, such as "auto" or "ray://head:10001"; by default this machine.
+        address: of a cluster, such as "auto" or "ray://head:10001"; by default what RAY_ADDRESS
+            says, or this machine.
     """
 
     name: ClassVar[str] = "ray"
@@ -36,10 +38,12 @@ class RayEngine(Engine):
                 "the engine 'ray' needs Ray: pip install 'topstory[ray]', or take 'local'"
             ) from None
         if not ray.is_initialized():
+            # "local" begins one of our own: without it, Ray joins whichever runs on this machine.
+            address = address or os.environ.get("RAY_ADDRESS") or "local"
             ray.init(
                 address=address,
-                num_cpus=workers if address is None else None,
-                include_dashboard=False if address is None else None,
+                num_cpus=workers if address == "local" else None,
+                include_dashboard=False if address == "local" else None,
                 logging_level=logging.ERROR,
                 log_to_driver=False,
             )
