@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from topstory.evaluation import Result as Result
     from topstory.evaluation import lift as lift
     from topstory.evaluation import replay as replay
+    from topstory.evaluation import tune as tune
     from topstory.events import Event as Event
     from topstory.events import EventLog as EventLog
     from topstory.events import inspect as inspect
@@ -40,7 +41,7 @@ _ROOMS = {
     ),
     "explorers": ("EpsilonGreedy", "Greedy", "Uniform", "UpperConfidence"),
     "policies": ("Choice", "Policy", "policy"),
-    "evaluation": ("NotUniformWarning", "Result", "lift", "replay"),
+    "evaluation": ("NotUniformWarning", "Result", "lift", "replay", "tune"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,6 +67,30 @@ def test_an_error_is_raised_as_it_is(each: Engine) -> None:
     assert list(each.map(broken, range(3), None)) == [0, 1, 2]  # and work goes on
 
 
+def test_finished_gives_every_result_once_with_its_place(each: Engine) -> None:
+    shared = np.arange(1000.0)
+    found = dict(each.finished(scaled, list(range(40)), shared))
+    assert found == {item: item * shared.sum() for item in range(40)}
+    assert list(each.finished(scaled, [], shared)) == []
+
+
+def test_an_error_ends_what_is_finished_one_by_one(each: Engine) -> None:
+    def broken(item: int, _: None) -> int:
+        raise ValueError("article 3 has no features")
+
+    with pytest.raises(ValueError, match=r"^article 3 has no features$"):
+        list(each.finished(broken, list(range(100)), None))
+
+
+def which(item: int, shared: Any) -> tuple[int, int]:
+    return os.getpid(), id(shared)
+
+
+def test_a_worker_unpacks_what_is_shared_once(each: Engine) -> None:
+    seen = set(each.map(which, range(40), np.arange(10.0)))
+    assert len(seen) == len({process for process, _ in seen})
+
+
 def test_items_are_taken_a_few_at_a_time(each: Engine) -> None:
     taken = 0
 
@@ -78,6 +103,11 @@ def test_items_are_taken_a_few_at_a_time(each: Engine) -> None:
     results = each.map(scaled, items(), np.ones(1))
     next(results)
     assert taken < 10
+
+
+def test_an_address_is_rays_alone() -> None:
+    with pytest.raises(ValueError, match="it means nothing to 'local'"):
+        engine("local", address="auto")
 
 
 def test_an_unknown_engine_is_refused() -> None:

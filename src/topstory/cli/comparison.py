@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-from rich.console import Console
 
 import topstory as ts
 from topstory.cli.choosing import Parameters, warm
@@ -23,8 +19,8 @@ from topstory.cli.report import (
     UniformityReport,
     WarmReport,
 )
-from topstory.cli.tables import show_warning
-from topstory.evaluation import Bucket, Interval, Lift, NotUniformWarning
+from topstory.cli.warnings import told_once
+from topstory.evaluation import Bucket, Interval, Lift
 from topstory.policies import REGISTRY
 
 BASELINE = "egreedy"
@@ -66,7 +62,7 @@ def compare(
     }
     console = remarks()
     results: dict[str, ts.Result] = {}
-    with Bar(console, len(policies), len(log)) as bar, _told_once(console) as told:
+    with Bar(console, len(policies), len(log)) as bar, told_once(console) as told:
         for name, policy in policies.items():
             bar.say("compiling")
             # One event compiles the kernels, or loads them: the time measured is the replay's own.
@@ -88,23 +84,6 @@ def _offset(fitted_on: Source, log: ts.EventLog) -> dict[str, object]:
             f"the log to replay {log.dimension}; offsets carry over between equals only"
         )
     return dict(ts.fit_offset(fitted_on.log).table(log.articles))
-
-
-@contextmanager
-def _told_once(console: Console) -> Iterator[list[str]]:
-    """Show the warning that a log is not uniform when it first comes; all that came."""
-    told: list[str] = []
-
-    def tell(message: Warning | str, category: type[Warning], *place: object) -> None:
-        if str(message) not in told:
-            told.append(str(message))
-            show_warning(str(message), console)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", NotUniformWarning)
-        # Ignored: its stub asks for every parameter by name; warnings passes them by place.
-        warnings.showwarning = tell  # type: ignore[assignment]
-        yield told
 
 
 def _report(

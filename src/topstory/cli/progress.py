@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import (
@@ -13,6 +14,7 @@ from rich.progress import (
     Task,
     TaskProgressColumn,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.text import Text
@@ -69,3 +71,29 @@ class Bar:
             self._progress.update(self._task, completed=before + done)
 
         return follow
+
+
+@contextmanager
+def work_bar(console: Console, name: str) -> Iterator[Callable[[float, float], None]]:
+    """A bar over work of any kind: a callback that is told how much is done of how much.
+
+    >>> with work_bar(Console(quiet=True), "ucb") as follow:
+    ...     follow(1, 2)
+    """
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        task = progress.add_task(name, total=None)
+
+        def follow(done: float, total: float) -> None:
+            progress.update(task, completed=done, total=total)
+
+        yield follow

@@ -23,6 +23,7 @@ from topstory.cli.report import (
     UniformityReport,
     WarmReport,
 )
+from topstory.cli.tune_report import CurveReport, EstimateReport, PointReport, TuneReport
 from topstory.events import Inspection, Uniformity
 from topstory.events.importing import ImportReport
 from topstory.events.inspection import ArticleSummary, Day
@@ -65,6 +66,12 @@ $ topstory replay logs/ --policy all --alpha 0.3 --epsilon 0.1 --warm-from last-
 $ topstory replay logs/ --policy egreedy,ucb --json | jq '.policies[].deployment.ctr'
 ```
 """,
+    "tune": """\
+```console notest
+$ topstory tune logs/ --policy linucb-hybrid
+$ topstory tune logs/ --policy egreedy --grid 0.05,0.1,0.2 --sizes 1,0.1,0.01
+```
+""",
     "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
     "demo": "```console notest\n$ topstory demo\n```\n",
 }
@@ -73,6 +80,7 @@ JSON = {
     "import": "JSON of import",
     "export": "JSON of export",
     "replay": "JSON of replay and demo",
+    "tune": "JSON of tune",
     "inspect": "JSON of inspect",
     "demo": "JSON of replay and demo",
 }
@@ -126,8 +134,10 @@ def _spelling(option: Any) -> str:
 def _default(option: Any) -> str:
     if option.required:
         return " Required."
-    told = option.default is not None and not option.is_flag
-    return f" Default: {option.default:,}." if told else ""
+    if option.default is None or option.is_flag:
+        return ""
+    value = option.default
+    return f" Default: {value}." if isinstance(value, str) else f" Default: {value:,}."
 
 
 def _cell(text: str) -> str:
@@ -146,6 +156,10 @@ def _schema() -> Iterator[str]:
     yield "Intervals are pairs, low and high; what cannot be known is null. Fields may be added.\n"
     for record in (Report, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport):
         yield from _record(record)
+    yield f"## {JSON['tune']}\n"
+    yield "Intervals are pairs, low and high; what cannot be known is null. Fields may be added.\n"
+    for tuned in (TuneReport, CurveReport, PointReport, EstimateReport):
+        yield from _record(tuned)
     yield f"## {JSON['inspect']}\n"
     yield "Times are in UTC; what cannot be known is null. Fields may be added.\n"
     for found in (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown):

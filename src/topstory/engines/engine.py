@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -42,6 +42,15 @@ class Engine(ABC):
             shared: what every call needs, such as a log. It is held once, not once a call.
 
         The first error ends the work and is raised here.
+        """
+
+    @abstractmethod
+    def finished(
+        self, function: Callable[[Item, Shared], Out], items: Sequence[Item], shared: Shared
+    ) -> Iterator[tuple[int, Out]]:
+        """Each item's place and its result, as soon as that is done; begun in the items' order.
+
+        The first error ends the work and is raised here. Whoever stops asking ends it too.
         """
 
     @abstractmethod

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
 
 from topstory.engines.engine import Engine, Item, Kept, Out, Shared
 
 AHEAD = 2
+RETRIES = 5  # of a call whose worker or node died; one that kills so many kills the next
 
 
 class RayEngine(Engine):
@@ -48,7 +49,7 @@ class RayEngine(Engine):
                 log_to_driver=False,
             )
         self._ray = ray
-        self._call = ray.remote(_call)
+        self._call = ray.remote(_call).options(num_cpus=1, max_retries=RETRIES)
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._held: tuple[Any, Any] = (None, None)
 
@@ -71,6 +72,21 @@ class RayEngine(Engine):
             for reference in waiting:
                 self._ray.cancel(reference)
 
+    def finished(
+        self, function: Callable[[Item, Shared], Out], items: Sequence[Item], shared: Shared
+    ) -> Iterator[tuple[int, Out]]:
+        """As they finish."""
+        places = {
+            reference: place for place, reference in enumerate(self._begun(function, items, shared))
+        }
+        try:
+            while places:
+                for reference in self._ray.wait(list(places), num_returns=1)[0]:
+                    yield places.pop(reference), self._result(reference)
+        finally:
+            for reference in places:
+                self._ray.cancel(reference)
+
     def keep(
         self, function: Callable[[Item, Shared], Out], items: Iterable[Item], shared: Shared
     ) -> list[Kept[Out]]:
@@ -85,7 +101,7 @@ class RayEngine(Engine):
         called = self._ray.put(function)
         for item in items:
             given = item.where if isinstance(item, Kept) else item
-            yield self._call.remote(called, given, self._held[1])
+            yield self._call.remote(called, given, [self._held[1]])
 
     def _result(self, reference: Any) -> Any:
         try:
@@ -94,5 +110,13 @@ class RayEngine(Engine):
             raise error.cause from None  # the error itself, not Ray's frame around it
 
 
-def _call(function: Callable[[Any, Any], Any], item: Any, shared: Any) -> Any:
-    return function(item, shared)
+_unpacked: dict[str, Any] = {}  # of a worker: what its calls share
+
+
+def _call(function: Callable[[Any, Any], Any], item: Any, held: list[Any]) -> Any:
+    # Held in a list, Ray leaves it alone; unpacked once, a log is made ready once, not every call.
+    key = held[0].hex()
+    if key not in _unpacked:
+        _unpacked.clear()
+        _unpacked[key] = import_module("ray").get(held[0])
+    return function(item, _unpacked[key])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from topstory.engines.engine import Engine, Item, Kept, Out, Shared
@@ -26,6 +26,12 @@ class SerialEngine(Engine):
     ) -> Iterator[Out]:
         """The results, computed as they are asked for."""
         return (function(kept_here(item), shared) for item in items)
+
+    def finished(
+        self, function: Callable[[Item, Shared], Out], items: Sequence[Item], shared: Shared
+    ) -> Iterator[tuple[int, Out]]:
+        """One after the other."""
+        return enumerate(self.map(function, items, shared))
 
     def keep(
         self, function: Callable[[Item, Shared], Out], items: Iterable[Item], shared: Shared

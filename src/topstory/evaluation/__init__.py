@@ -1,18 +1,34 @@
-"""What would have happened: replay, and how sure it is."""
+"""What would have happened: replay, how sure it is, and with which parameter."""
 
 from topstory.evaluation.intervals import Interval
 from topstory.evaluation.logged import NotUniformWarning
+from topstory.evaluation.repeats import Estimate, mean_lift, mean_relative_ctr
 from topstory.evaluation.replay import replay
 from topstory.evaluation.result import ArticleResult, Bucket, Lift, Result, Window, lift
+from topstory.evaluation.run import Outcome, Run
+from topstory.evaluation.runs import cost, play_all
+from topstory.evaluation.tuning import Point, Tuning, grid_runs, tune, tuning_of
 
 __all__ = [
     "ArticleResult",
     "Bucket",
+    "Estimate",
     "Interval",
     "Lift",
     "NotUniformWarning",
+    "Outcome",
+    "Point",
     "Result",
+    "Run",
+    "Tuning",
     "Window",
+    "cost",
+    "grid_runs",
     "lift",
+    "mean_lift",
+    "mean_relative_ctr",
+    "play_all",
     "replay",
+    "tune",
+    "tuning_of",
 ]

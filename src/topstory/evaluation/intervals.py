@@ -36,12 +36,16 @@ class Interval(NamedTuple):
 NOTHING_KNOWN = Interval(float("nan"), float("nan"))
 
 
-def _quantile(shares: Floats, level: float) -> float:
+def quantile(freedom: float, level: float) -> float:
+    """How many deviations an interval reaches to each side."""
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, such as 0.95, got {level!r}")
-    k = shares**2 / (1 - shares)
-    freedom = 1 / (float((shares**2).sum()) + float(k.sum()) ** 2 - float((k**2).sum()))
     return float(stdtrit(freedom, (1 + level) / 2))
+
+
+def _freedom(shares: Floats) -> float:
+    k = shares**2 / (1 - shares)
+    return 1 / (float((shares**2).sum()) + float(k.sum()) ** 2 - float((k**2).sum()))
 
 
 def _variance(shares: Floats, errors: Floats) -> float:
@@ -74,27 +78,27 @@ def rate_interval(
         return NOTHING_KNOWN
     total = float(trials.sum())
     rate, shares = float(payoff.sum()) / total, trials / total
-    quantile = _quantile(shares, level)
+    reach = quantile(_freedom(shares), level)
     variance = _variance(shares, _errors(trials, payoff))
     if not binary:
-        half = quantile * variance**0.5
+        half = reach * variance**0.5
         return Interval(rate - half, rate + half)
     # All blocks alike, or no click at all, say nothing of the variance: take independent trials'.
     known = total if count is None else count
     told = variance > 1e-9 * rate * (1 - rate) / known
-    return wilson(rate, rate * (1 - rate) / variance if told else known, quantile)
+    return wilson(rate, rate * (1 - rate) / variance if told else known, reach)
 
 
-def wilson(rate: float, trials: float, quantile: float) -> Interval:
+def wilson(rate: float, trials: float, reach: float) -> Interval:
     """Wilson's score interval of a share.
 
     >>> wilson(0.0, 10, 1.96).low
     0.0
     """
-    weight = quantile**2 / trials
+    weight = reach**2 / trials
     middle = (rate + weight / 2) / (1 + weight)
     spread = max(0.0, rate * (1 - rate) / trials + weight / (4 * trials))
-    half = quantile / (1 + weight) * spread**0.5
+    half = reach / (1 + weight) * spread**0.5
     return Interval(max(0.0, middle - half), min(1.0, middle + half))
 
 
@@ -102,11 +106,31 @@ def ratio_interval(
     trials: Floats, payoff: Floats, base_trials: Floats, base_payoff: Floats, level: float
 ) -> Interval:
     """The interval of one rate divided by another, both from sums over the same blocks."""
+    ratio = log_ratio(trials, payoff, base_trials, base_payoff)
+    return NOTHING_KNOWN if ratio is None else ratio.interval(level)
+
+
+class LogRatio(NamedTuple):
+    """The logarithm of a ratio of rates, its variance, and the degrees of freedom of that."""
+
+    value: float
+    variance: float
+    freedom: float
+
+    def interval(self, level: float) -> Interval:
+        """Of the ratio itself."""
+        half = quantile(self.freedom, level) * self.variance**0.5
+        return Interval(float(np.exp(self.value - half)), float(np.exp(self.value + half)))
+
+
+def log_ratio(
+    trials: Floats, payoff: Floats, base_trials: Floats, base_payoff: Floats
+) -> LogRatio | None:
+    """One rate divided by another, both from sums over the same blocks; None: too little paid."""
     blocks = int(((trials > 0) | (base_trials > 0)).sum())
     if blocks < 2 or payoff.sum() <= 0 or base_payoff.sum() <= 0:
-        return NOTHING_KNOWN
+        return None
     rate, base = payoff.sum() / trials.sum(), base_payoff.sum() / base_trials.sum()
     errors = _errors(trials, payoff) / rate - _errors(base_trials, base_payoff) / base
     shares = (trials / trials.sum() + base_trials / base_trials.sum()) / 2
-    half = _quantile(shares, level) * _variance(shares, errors) ** 0.5
-    return Interval(float(rate / base * np.exp(-half)), float(rate / base * np.exp(half)))
+    return LogRatio(float(np.log(rate / base)), _variance(shares, errors), _freedom(shares))

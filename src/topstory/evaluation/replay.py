@@ -87,8 +87,19 @@ def replay(
     if not 0 <= size <= 1:
         raise ValueError(f"size must be between 0 and 1: the share to learn from, got {size!r}")
     check_seed(seed)
+    ready(log, seed).warn()
+    return replay_unwarned(policy, log, size, seed, progress)
+
+
+def replay_unwarned(
+    policy: Policy | Chooser,
+    log: EventLog,
+    size: float,
+    seed: int,
+    progress: Progress | None = None,
+) -> Result:
+    """The same of a log whose warning, if any, was given: for many replays of one log."""
     logged = ready(log, seed)
-    logged.warn()
     began = perf_counter()
     if isinstance(policy, Policy) and policy.model.compiles:
         trained, tally, slots = _replay_compiled(policy, log, logged, size, seed, progress)

@@ -1,0 +1,161 @@
+"""`topstory tune`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from topstory.cli.tune_report import TuneReport
+
+
+def tune(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="The log's folder.")],
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Which policy: egreedy, ucb, egreedy-warm, ucb-warm, egreedy-seg, ucb-seg, "
+            "egreedy-disjoint, linucb-disjoint, egreedy-hybrid or linucb-hybrid.",
+        ),
+    ],
+    grid: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,…", help="Values of epsilon or alpha. By default eight."),
+    ] = None,
+    sizes: Annotated[
+        str,
+        typer.Option(
+            metavar="S,T,…",
+            help="The shares of retained events to learn from; each is tuned on its own.",
+        ),
+    ] = "1",
+    on: Annotated[
+        str,
+        typer.Option(metavar="BUCKET", help="The bucket that decides: deployment or learning."),
+    ] = "deployment",
+    ridge: Annotated[
+        str | None,
+        typer.Option(
+            metavar="R,S,…", help="disjoint, hybrid: values of the ridge to search as well."
+        ),
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="How many seeds to average. By default 1, and 3 for sizes of 5 % and below.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="The same seed, the same result.")
+    ] = 0,
+    warm_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOG2",
+            help="warm: the log of random exploration that user-specific offsets are fitted on. "
+            "By default it is LOG's first tenth, and the rest is tuned on.",
+        ),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="Where: serial, local (all cores) or ray.")
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="A", help="ray: the cluster's address. By default this machine."),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of a table.")
+    ] = False,
+) -> None:
+    """Which parameter is best for a policy: a replay for each value of a grid, side by side.
+
+    The highest CTR of the deployment bucket decides, as in the paper, separately for each data
+    size. Each relative CTR comes with its 95 % interval; that of the best is its own, and does not
+    allow for having picked the best of many.
+    """
+    import topstory as ts
+    from topstory.cli.choosing import meaningless, warm
+    from topstory.cli.consoles import remarks
+    from topstory.cli.lists import numbers
+    from topstory.cli.printing import print_json
+    from topstory.cli.progress import work_bar
+    from topstory.cli.tune_report import tune_report
+    from topstory.cli.warnings import told_once
+    from topstory.engines import engine as named_engine
+    from topstory.evaluation.tuning import parameter_name
+
+    parameter_name(policy)
+    if warm_from is not None and not warm(policy):
+        raise meaningless("--warm-from", [policy])
+    values, shares, ridges = (
+        numbers(grid, "--grid"),
+        numbers(sizes, "--sizes"),
+        numbers(ridge, "--ridge"),
+    )
+    events = ts.EventLog.read(log)
+    given = {}
+    if warm(policy):
+        explored, events = (
+            (ts.EventLog.read(warm_from), events)
+            if warm_from is not None
+            else (events[: len(events) // 10], events[len(events) // 10 :])
+        )
+        given = {"offset": ts.fit_offset(explored).table(events.articles)}
+    console = remarks()
+    with told_once(console), work_bar(console, policy) as progress:
+        tuning = ts.tune(
+            policy,
+            events,
+            grid=values,
+            ridges=ridges,
+            sizes=shares or [1.0],
+            on=on,
+            repeats=repeats,
+            seed=seed,
+            engine=named_engine(engine, address=address),
+            progress=progress,
+            **given,
+        )
+    report = tune_report(str(log), len(events), tuning)
+    if json:
+        print_json(report)
+    else:
+        _show(report)
+
+
+def _show(report: "TuneReport") -> None:
+    from topstory.cli.consoles import answers
+    from topstory.cli.tables import plain_table
+    from topstory.cli.wording import count, interval, number
+
+    console = answers()
+    for curve in report.curves:
+        named = list(curve.points[0].parameters)
+        table = plain_table(*named, "deployment", "learning", title=_title(report, curve.size))
+        for point in curve.points:
+            table.add_row(
+                *(f"{point.parameters[name]:g}" for name in named),
+                *(
+                    f"{number(told.relative_ctr, 3)} {interval(told.interval, 2)}".strip()
+                    for told in (point.deployment, point.learning)
+                ),
+                style="bold" if point.chosen else None,
+            )
+        console.print(table)
+        chosen = next(point for point in curve.points if point.chosen)
+        listed = ", ".join(f"{name} {value:g}" for name, value in chosen.parameters.items())
+        console.print(f"\nBest in the {report.on} bucket: {listed}\n", style="bold")
+    seeds = max(point.repeats for curve in report.curves for point in curve.points)
+    console.print(
+        f"{count(report.events, 'event')}; relative CTRs, with 95 % intervals"
+        + (f"; averages of up to {seeds} seeds." if seeds > 1 else "."),
+        style="dim",
+        soft_wrap=True,
+    )
+
+
+def _title(report: "TuneReport", size: float) -> str:
+    return report.paper + ("" if size == 1 else f", learning from {100 * size:g} %")

@@ -1,0 +1,71 @@
+"""The same run with several seeds: what it earns on average, and how sure that is.
+
+Two kinds of luck make an average unsure. Clicks: the seeds share a log, so this does not shrink
+with their number; it is read off the sums over blocks, added up over seeds. The learning path:
+which events were learned from, and which ties were broken how; it is the variance between the
+seeds' logarithms, divided by their number. The interval is Student's on the sum of both, with
+degrees of freedom by Satterthwaite. (Clicks that differ between seeds count twice: the interval is
+wide rather than narrow.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from topstory.evaluation.intervals import NOTHING_KNOWN, Interval, LogRatio, log_ratio
+from topstory.evaluation.result import Bucket
+from topstory.kernels.compilation import Floats
+from topstory.kernels.replay import PAYOFF, TRIALS
+
+
+class Estimate(NamedTuple):
+    """A number and its 95 % interval.
+
+    >>> Estimate(1.5, Interval(1.4, 1.6)).value
+    1.5
+    """
+
+    value: float
+    interval: Interval
+
+
+def mean_relative_ctr(buckets: Sequence[Bucket]) -> Estimate:
+    """The CTR divided by the random policy's, over the seeds together."""
+    return _ratio([(b.sums, b.log_sums) for b in buckets])
+
+
+def mean_lift(buckets: Sequence[Bucket], over: Sequence[Bucket]) -> Estimate:
+    """How much more than another policy, seed by seed on the same log: 0.1 is 10 % more."""
+    if len(buckets) != len(over):
+        raise ValueError(
+            f"a lift compares the same seeds of both policies, got {len(buckets)} and {len(over)}"
+        )
+    value, (low, high) = _ratio([(b.sums, o.sums) for b, o in zip(buckets, over, strict=True)])
+    return Estimate(value - 1, Interval(low - 1, high - 1))
+
+
+def _ratio(pairs: Sequence[tuple[Floats, Floats]]) -> Estimate:
+    if not pairs:
+        raise ValueError("there is nothing to average: no run was given")
+    ours = np.sum([sums for sums, _ in pairs], axis=0)
+    theirs = np.sum([base for _, base in pairs], axis=0)
+    together = _log_ratio(ours, theirs)
+    if together is None:
+        return Estimate(float("nan"), NOTHING_KNOWN)
+    seeds = [found for pair in pairs if (found := _log_ratio(*pair)) is not None]
+    value = float(np.exp(together.value))
+    if len(seeds) < 2:
+        return Estimate(value, together.interval(0.95))
+    luck = float(np.var([each.value for each in seeds], ddof=1)) / len(seeds)
+    variance = together.variance + luck
+    if not variance:
+        return Estimate(value, Interval(value, value))
+    freedom = variance**2 / (together.variance**2 / together.freedom + luck**2 / (len(seeds) - 1))
+    return Estimate(value, LogRatio(together.value, variance, freedom).interval(0.95))
+
+
+def _log_ratio(ours: Floats, theirs: Floats) -> LogRatio | None:
+    return log_ratio(ours[:, TRIALS], ours[:, PAYOFF], theirs[:, TRIALS], theirs[:, PAYOFF])

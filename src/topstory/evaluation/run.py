@@ -1,0 +1,112 @@
+"""One replay of many: what to replay, and what came of it, small enough to send and to store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from topstory.evaluation.blocks import Blocks
+from topstory.evaluation.replay import replay_unwarned
+from topstory.evaluation.result import ArticleResult, Bucket, Result
+from topstory.events import EventLog
+from topstory.kernels.compilation import Floats
+from topstory.policies import REGISTRY, policy
+
+Rows = tuple[tuple[float, ...], ...]
+
+BUCKETS = ("deployment", "learning")
+
+
+class Run(msgspec.Struct, frozen=True, order=True):
+    """A policy with its numbers, a data size and a seed.
+
+    >>> Run.of("ucb", {"alpha": 0.3}, size=0.05, seed=1)
+    Run(policy='ucb', parameters=(('alpha', 0.3),), size=0.05, seed=1)
+    """
+
+    policy: str
+    parameters: tuple[tuple[str, float], ...]
+    size: float
+    seed: int
+
+    @classmethod
+    def of(cls, policy: str, parameters: Mapping[str, float], size: float, seed: int) -> Run:
+        """A run; the order of its parameters makes no difference."""
+        return cls(policy, tuple(sorted(parameters.items())), size, seed)
+
+
+class Outcome(msgspec.Struct, frozen=True, eq=False):
+    """What a run found: a `Result` without the trained policy."""
+
+    run: Run
+    blocks: tuple[int, int, int | None]  # count, width and origin of the log's `Blocks`
+    log: Rows  # (blocks, 4) sums of the log itself
+    deployment_sums: Rows  # (blocks, 4)
+    learning_sums: Rows  # (blocks, 4)
+    binary: bool
+    articles: dict[str, tuple[float, float, float, float, float, float]]  # of an `ArticleResult`
+    events: int
+    seconds: float
+
+    @classmethod
+    def of(cls, run: Run, result: Result) -> Outcome:
+        """The numbers of a result."""
+        bucket = result.deployment
+        return cls(
+            run=run,
+            blocks=(bucket.blocks.count, bucket.blocks.width, bucket.blocks.origin),
+            log=_rows(bucket.log_sums),
+            deployment_sums=_rows(bucket.sums),
+            learning_sums=_rows(result.learning.sums),
+            binary=bucket.binary,
+            articles={
+                article: (
+                    *(float(a.shown), a.payoff, float(a.deployed), a.deployed_payoff),
+                    *(float(a.base_shown), a.base_payoff),
+                )
+                for article, a in result.by_article.items()
+            },
+            events=result.events,
+            seconds=result.seconds,
+        )
+
+    def bucket(self, name: str) -> Bucket:
+        """`deployment` or `learning`."""
+        if name not in BUCKETS:
+            raise ValueError(f"bucket must be 'deployment' or 'learning', got {name!r}")
+        sums = self.deployment_sums if name == "deployment" else self.learning_sums
+        return Bucket(_array(sums), _array(self.log), Blocks(*self.blocks), self.binary)
+
+    @property
+    def by_article(self) -> dict[str, ArticleResult]:
+        """As a `Result` has it."""
+        return {
+            article: ArticleResult(round(s), p, round(d), dp, round(b), bp)
+            for article, (s, p, d, dp, b, bp) in self.articles.items()
+        }
+
+
+class Ground(msgspec.Struct, frozen=True, eq=False):
+    """What the runs of one log share: the log, and what is no number of a policy."""
+
+    log: EventLog
+    given: Mapping[str, Any]  # such as a warm policy's offset
+
+
+def play(run: Run, ground: Ground) -> Outcome:
+    """Make the run."""
+    takes = REGISTRY[run.policy].model_parameters
+    given = {name: value for name, value in ground.given.items() if name in takes}
+    made = policy(run.policy, seed=run.seed, **dict(run.parameters), **given)
+    return Outcome.of(run, replay_unwarned(made, ground.log, run.size, run.seed))
+
+
+def _rows(sums: Floats) -> Rows:
+    return tuple(tuple(row) for row in sums.tolist())
+
+
+def _array(rows: Sequence[Sequence[float]]) -> Floats:
+    return np.array(rows, np.float64).reshape(len(rows), 4)

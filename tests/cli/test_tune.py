@@ -1,0 +1,64 @@
+"""`topstory tune`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.running import answer, run
+
+import topstory as ts
+
+
+def test_it_tells_what_tune_finds(logs: Path) -> None:
+    told = answer(
+        "tune", logs / "uniform", "--policy", "ucb", "--grid", "0.1,0.5", "--sizes", "1,0.05"
+    )
+    tuning = ts.tune("ucb", ts.EventLog.read(logs / "uniform"), grid=[0.1, 0.5], sizes=[1, 0.05])
+    assert [curve["size"] for curve in told["curves"]] == [1.0, 0.05]
+    for curve in told["curves"]:
+        chosen = [p["parameters"]["alpha"] for p in curve["points"] if p["chosen"]]
+        assert chosen == [tuning.best(curve["size"]).parameter]
+        for point, found in zip(curve["points"], tuning.curve(curve["size"]), strict=True):
+            assert point["deployment"]["relative_ctr"] == found.deployment.value
+            assert point["learning"]["interval"] == list(found.learning.interval)
+            assert point["repeats"] == (3 if curve["size"] == 0.05 else 1)
+
+
+def test_it_prints_the_curve_and_the_choice(logs: Path) -> None:
+    printed = run("tune", logs / "uniform", "--policy", "egreedy-seg", "--grid", "0.1,0.5").stdout
+    assert "ε-greedy (seg)" in printed
+    assert "Best in the deployment bucket: epsilon 0." in printed
+
+
+def test_a_warm_policy_takes_offsets_from_another_log_or_the_first_tenth(logs: Path) -> None:
+    arguments = ("tune", logs / "uniform", "--policy", "ucb-warm", "--grid", "0.2")
+    log, explored = (ts.EventLog.read(logs / name) for name in ("uniform", "explored"))
+    given = answer(*arguments, "--warm-from", logs / "explored")
+    offset = ts.fit_offset(explored).table(log.articles)
+    wanted = ts.tune("ucb-warm", log, grid=[0.2], offset=offset).best().deployment.value
+    assert given["curves"][0]["points"][0]["deployment"]["relative_ctr"] == wanted
+    assert answer(*arguments)["events"] == len(log) - len(log) // 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("--policy", "random"), 1, "no policy to tune is called 'random'"),
+        (("--policy", "ucb", "--grid", "much"), 2, "numbers with commas"),
+        (("--policy", "ucb", "--warm-from", "x"), 2, "means nothing to ucb"),
+        (("--policy", "ucb", "--on", "both"), 1, "on must be 'deployment' or 'learning'"),
+        (("--policy", "ucb", "--engine", "spark"), 1, "engine must be one of serial, local, ray"),
+        (("--policy", "ucb", "--address", "auto"), 1, "it means nothing to 'local'"),
+    ],
+)
+def test_wrong_usage_is_told(
+    logs: Path, arguments: tuple[str, ...], status: int, words: str
+) -> None:
+    told = run("tune", logs / "uniform", *arguments, status=status)
+    assert words in " ".join(told.stderr.replace("│", " ").split())
+
+
+def test_a_log_that_is_not_uniform_is_told_loudly(logs: Path) -> None:
+    told = run("tune", logs / "biased", "--policy", "ucb", "--grid", "0.1,0.2")
+    assert told.stderr.count("were not shown uniformly") == 1
