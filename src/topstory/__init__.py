@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from topstory.policies import Choice as Choice
     from topstory.policies import Policy as Policy
     from topstory.policies import policy as policy
+    from topstory.studies import Study as Study
+    from topstory.studies import study as study
 
 _ROOMS = {
     "events": ("Event", "EventLog", "inspect"),
@@ -42,6 +44,7 @@ _ROOMS = {
     "explorers": ("EpsilonGreedy", "Greedy", "Uniform", "UpperConfidence"),
     "policies": ("Choice", "Policy", "policy"),
     "evaluation": ("NotUniformWarning", "Result", "lift", "replay", "tune"),
+    "studies": ("Study", "study"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -1,0 +1,148 @@
+"""What a report is drawn from: records without behaviour. No number is worked out past this point.
+
+`topstory.studies` fills them; anyone else may.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Number(msgspec.Struct, frozen=True):
+    """A number and its 95 % interval; None where it cannot be known."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One policy at one data size: a pair of columns of the paper's Table 1."""
+
+    size: float
+    parameters: dict[str, float]
+    repeats: int
+    deploy: Number
+    learn: Number
+    deploy_lift: Number  # over ε-greedy; 0.1 is 10 % more
+    learn_lift: Number
+    best_deploy: bool  # the highest of its column
+    best_learn: bool
+    paper_deploy: float | None = None
+    paper_learn: float | None = None
+    paper_deploy_lift: float | None = None
+    paper_learn_lift: float | None = None
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One policy: a row of the table."""
+
+    policy: str
+    name: str  # the paper's
+    cells: tuple[Cell, ...]  # one for each size
+
+
+class Table1(msgspec.Struct, frozen=True):
+    """Relative CTRs on the evaluation log, both buckets, every data size."""
+
+    sizes: tuple[float, ...]
+    rows: tuple[Row, ...]
+    omniscient: Number
+    paper_omniscient: float
+
+
+class CurvePoint(msgspec.Struct, frozen=True):
+    """One value of the parameter."""
+
+    parameter: float
+    deploy: Number
+    learn: Number
+    chosen: bool
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """A policy's tuning curve at one data size (Figure 2)."""
+
+    policy: str
+    name: str
+    parameter: str  # epsilon or alpha
+    size: float
+    points: tuple[CurvePoint, ...]
+
+
+class Lifted(msgspec.Struct, frozen=True):
+    """One article: how it fares with a random user, and with those a policy chose it for."""
+
+    article: str
+    trials: int
+    base: float  # relative CTRs
+    lifted: float
+
+
+class Scatter(msgspec.Struct, frozen=True):
+    """The articles that a policy chose most (Figure 3)."""
+
+    policy: str
+    name: str
+    panel: str  # the model: "no features", "seg", "disjoint", "hybrid"
+    articles: tuple[Lifted, ...]
+    mean_lift: float | None  # of lifted over base, weighted by trials: 0 is none
+
+
+class Histogram(msgspec.Struct, frozen=True):
+    """Users by their largest membership (Figure 5)."""
+
+    edges: tuple[float, ...]
+    shares: tuple[float, ...]  # of users, one for each bin
+    above_half: float
+    above_four_fifths: float
+
+
+class Series(msgspec.Struct, frozen=True):
+    """A policy's deployment CTR over time, all data, relative to the random policy's throughout."""
+
+    policy: str
+    name: str
+    times: tuple[str, ...]  # ISO 8601 in UTC, or the number of the first event
+    relative_ctr: tuple[float | None, ...]
+    random: tuple[float | None, ...]  # the log's own, over the same windows
+
+
+class Ridge(msgspec.Struct, frozen=True):
+    """What searching the ridge earned over the paper's fixed 1."""
+
+    policy: str
+    name: str
+    size: float
+    ridge: float
+    parameter: float
+    fixed: Number  # relative CTR of the deployment bucket with ridge 1
+    tuned: Number
+    gain: Number
+
+
+class LogFacts(msgspec.Struct, frozen=True):
+    """What a log looked like."""
+
+    role: str  # tuning, evaluation, exploration
+    facts: tuple[tuple[str, str], ...]
+    verdict: tuple[str, ...]
+    fit: bool
+    days: tuple[tuple[str, int, float], ...]  # date, events, CTR
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The whole report."""
+
+    title: str
+    summary: tuple[str, ...]
+    table: Table1
+    curves: tuple[Curve, ...]
+    scatters: tuple[Scatter, ...]
+    histogram: Histogram | None
+    series: tuple[Series, ...]
+    ridges: tuple[Ridge, ...]
+    logs: tuple[LogFacts, ...]
+    settings: tuple[tuple[str, str], ...]  # enough to repeat it
+    command: str
+    warnings: tuple[str, ...] = ()

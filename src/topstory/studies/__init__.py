@@ -1,0 +1,6 @@
+"""The paper's experiments, end to end."""
+
+from topstory.studies.findings import Study
+from topstory.studies.studying import study
+
+__all__ = ["Study", "study"]

@@ -1,0 +1,74 @@
+"""What a log looked like: `inspect`'s findings, and how users' memberships are spread (Fig. 5)."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from topstory.events import EventLog, Inspection, inspect
+from topstory.events.contexts import SparseContexts
+
+BINS = 20
+ENTRIES = 1 << 22  # hashed at a time
+
+
+class Memberships(msgspec.Struct, frozen=True):
+    """Users by their largest non-constant feature, where features are memberships."""
+
+    counts: tuple[int, ...]  # of `BINS` equal bins from 0 to 1
+    above_half: float
+    above_four_fifths: float
+
+
+class LogSummary(msgspec.Struct, frozen=True):
+    """One log of a study."""
+
+    role: str  # tuning, evaluation or exploration
+    inspection: Inspection
+    memberships: Memberships | None
+
+
+def summarise(role: str, log: EventLog) -> LogSummary:
+    """Inspect a log."""
+    return LogSummary(role, inspect(log), memberships(log))
+
+
+def memberships(log: EventLog) -> Memberships | None:
+    """The histogram of the largest membership; None where contexts are not memberships.
+
+    >>> users = [[0.9, 0.1, 1.0], [0.5, 0.5, 1.0]]
+    >>> log = EventLog.from_arrays(users, [["a"]], [0, 0], ["a", "a"], [0, 1])
+    >>> memberships(log).above_half
+    0.5
+    """
+    if isinstance(log.users, SparseContexts) or log.dimension < 3 or not len(log):
+        return None
+    counts, half, fifths = np.zeros(BINS, np.int64), 0, 0
+    step = max(1, ENTRIES // log.dimension)
+    for start in range(0, len(log), step):
+        part = log.users[start : start + step, :-1]
+        if part.min() < 0 or np.abs(part.sum(axis=1) - 1).max() > 1e-3:
+            return None
+        largest = part.max(axis=1)
+        counts += np.histogram(largest, BINS, (0.0, 1.0))[0]
+        half += int((largest > 0.5).sum())
+        fifths += int((largest > 0.8).sum())
+    return Memberships(tuple(counts.tolist()), half / len(log), fifths / len(log))
+
+
+def fingerprint(log: EventLog) -> str:
+    """A hash of all that a replay reads of a log, so that runs of two logs are never mixed."""
+    digest = blake2b(digest_size=12)
+    digest.update(repr((len(log), log.dimension, log.article_ids)).encode())
+    users = log.users
+    columns: list[Any] = [log.pool, log.position, log.payoff, log.pool_offsets, log.pool_members]
+    columns += [log.features, log.recorded_propensity]
+    columns += [None if log.times is None else log.times.ticks]
+    columns += [users.indices, users.indptr] if isinstance(users, SparseContexts) else [users]
+    for column in columns:
+        if column is not None:
+            digest.update(np.ascontiguousarray(column).data)
+    return digest.hexdigest()

@@ -1,0 +1,86 @@
+"""The logs of a study: where they come from, and what the warm policies know beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from topstory.events import EventLog
+from topstory.models import fit_offset
+from topstory.studies.facts import fingerprint
+
+FIRST_TENTH = "the tuning log's first tenth"
+
+
+@dataclass(frozen=True)
+class Logs:
+    """What is tuned on, what is judged on, and what was explored before either."""
+
+    tuning: EventLog
+    evaluation: EventLog
+    exploration: EventLog | None
+
+    def offset(self, log: EventLog) -> Mapping[str, Any]:
+        """The warm policies' user-specific offsets for a log's articles."""
+        assert self.exploration is not None
+        return fit_offset(self.exploration).table(log.articles)
+
+
+class Source(Protocol):
+    """Logs that may take a while to make: they are asked for only if there is a run to make."""
+
+    @property
+    def known_by(self) -> dict[str, str]:
+        """What tells these logs from others, by role."""
+
+    @property
+    def logs(self) -> Logs:
+        """The logs, made once."""
+
+
+@dataclass(frozen=True)
+class OwnLogs:
+    """Logs that someone else has recorded.
+
+    Args:
+        tuning: a log to choose parameters on.
+        evaluation: another, to judge the policies on.
+        exploration: a third for the warm policies' offsets; without it they are fitted on the
+            tuning log's first tenth, and tuning is done on the rest.
+    """
+
+    tuning: EventLog
+    evaluation: EventLog
+    exploration: EventLog | None = None
+
+    def __post_init__(self) -> None:
+        given = {"tuning": self.tuning, "evaluation": self.evaluation}
+        if self.exploration is not None:
+            given["exploration"] = self.exploration
+        for role, log in given.items():
+            if not len(log):
+                raise ValueError(f"the {role} log has no events")
+            if log.dimension != self.tuning.dimension:
+                raise ValueError(
+                    f"the {role} log's contexts have {log.dimension} features, and the tuning "
+                    f"log's {self.tuning.dimension}: a study needs the same for all"
+                )
+
+    @cached_property
+    def known_by(self) -> dict[str, str]:
+        """Their contents."""
+        known = {"tuning": fingerprint(self.tuning), "evaluation": fingerprint(self.evaluation)}
+        explored = FIRST_TENTH if self.exploration is None else fingerprint(self.exploration)
+        return {**known, "exploration": explored}
+
+    @property
+    def logs(self) -> Logs:
+        """As they are, or with the tuning log split."""
+        if self.exploration is not None:
+            return Logs(self.tuning, self.evaluation, self.exploration)
+        tenth = len(self.tuning) // 10
+        if not tenth:
+            return Logs(self.tuning, self.evaluation, None)
+        return Logs(self.tuning[tenth:], self.evaluation, self.tuning[:tenth])

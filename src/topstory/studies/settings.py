@@ -1,0 +1,67 @@
+"""What a study is to do, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from topstory.evaluation.run import BUCKETS
+from topstory.evaluation.tuning import RIDGES, SIZES, default_grid, parameter_name
+from topstory.policies import REGISTRY
+
+BASELINE = "egreedy"
+REFERENCES = ("random", "omniscient")
+LEARNERS = tuple(name for name in REGISTRY if name not in REFERENCES)
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """Every run of a study follows from these, and from its logs.
+
+    >>> Settings(policies=("ucb",)).grid("ucb")[:2]
+    (0.03, 0.06)
+    """
+
+    policies: tuple[str, ...] = LEARNERS  # those that learn; references are run beside them
+    sizes: tuple[float, ...] = SIZES
+    epsilons: tuple[float, ...] | None = None
+    alphas: tuple[float, ...] | None = None
+    ridges: tuple[float, ...] = ()  # searched beside the paper's fixed 1
+    repeats: int | None = None  # None: 1, and 3 at sizes of 5 % and below
+    tune_on: str = "deployment"
+    seed: int = 0
+
+    def grid(self, policy: str) -> tuple[float, ...]:
+        """The values of ε or α that a policy is tuned over."""
+        given = self.alphas if parameter_name(policy) == "alpha" else self.epsilons
+        return default_grid(policy) if given is None else given
+
+
+def checked(
+    policies: Sequence[str] | None,
+    sizes: Sequence[float] | None,
+    epsilons: Sequence[float] | None,
+    alphas: Sequence[float] | None,
+    repeats: int | None,
+    tune_on: str,
+    tune_ridge: bool,
+    seed: int,
+) -> Settings:
+    """The settings, or a ValueError that says what is wrong with them."""
+    names = LEARNERS if policies is None else tuple(dict.fromkeys(policies))
+    for name in names:
+        parameter_name(name)
+    if BASELINE not in names:
+        names = (BASELINE, *names)  # what lifts are over
+    if tune_on not in BUCKETS:
+        raise ValueError(f"tune_on must be 'deployment' or 'learning', got {tune_on!r}")
+    return Settings(
+        policies=names,
+        sizes=SIZES if sizes is None else tuple(float(size) for size in sizes),
+        epsilons=None if epsilons is None else tuple(float(value) for value in epsilons),
+        alphas=None if alphas is None else tuple(float(value) for value in alphas),
+        ridges=RIDGES[1:] if tune_ridge else (),
+        repeats=repeats,
+        tune_on=tune_on,
+        seed=seed,
+    )

@@ -1,0 +1,163 @@
+"""What a study says, in words: which policy to deploy, what it earns, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from topstory.report import Cell, Number, Row, Scatter, Table1
+from topstory.studies.settings import BASELINE
+
+CONTEXT_FREE = ("egreedy", "ucb")
+GREEK = {"epsilon": "ε", "alpha": "α"}
+
+
+def summary(table: Table1, scatters: Sequence[Scatter]) -> tuple[str, ...]:
+    """Sentences, the most important first."""
+    return tuple(
+        sentence
+        for sentences in (
+            _advice(table),
+            _features(table),
+            _exploring(table),
+            _sparse(table),
+            _lifted(scatters),
+        )
+        for sentence in sentences
+    )
+
+
+def _advice(table: Table1) -> Iterator[str]:
+    size = max(table.sizes)
+    row = max(table.rows, key=lambda row: _value(_at(row, size).deploy))
+    best = _at(row, size)
+    if best.deploy.value is None:
+        yield "Too few clicks to say which policy to deploy: replay a longer log."
+        return
+    lift, named = best.deploy_lift, _parameters(best)
+    earned = (
+        f"its deployment bucket earned {best.deploy.value:.2f} times what random articles do"
+        f"{_ends(best.deploy, '{:.2f}')}"
+    )
+    if row.policy == BASELINE:
+        yield f"Deploy {row.name} with {named}: {earned}, and no other policy earned more."
+        return
+    if lift.low is None or lift.low <= 0:
+        yield (
+            f"No policy is surely better than ε-greedy: the best, {row.name} with {named}, earned "
+            f"{_percent(lift)} more{_ends(lift, '{:+.1%}')}."
+        )
+        return
+    yield (
+        f"Deploy {row.name} with {named}: {earned}, {_percent(lift)} more than ε-greedy's"
+        f"{_ends(lift, '{:+.1%}')}."
+    )
+    close = [
+        other.name
+        for other in table.rows
+        if other is not row and (_at(other, size).deploy.high or 0) >= best.deploy.value
+    ]
+    if close:
+        yield (
+            f"{_listed(close)} {'is' if len(close) == 1 else 'are'} within its reach: what was "
+            "found of the best of many is a little too good, and these may be as good."
+        )
+
+
+def _features(table: Table1) -> Iterator[str]:
+    size = max(table.sizes)
+    plain = [_at(row, size).deploy.value for row in table.rows if row.policy in CONTEXT_FREE]
+    users = [_at(row, size).deploy.value for row in table.rows if row.policy not in CONTEXT_FREE]
+    known_plain = [value for value in plain if value is not None]
+    known_users = [value for value in users if value is not None]
+    if not known_plain or not known_users:
+        return
+    ahead = sum(value > max(known_plain) for value in known_users)
+    yield (
+        f"Knowing the user helps: {ahead} of {len(known_users)} policies that use features earn "
+        f"more than the best that does not ({max(known_plain):.2f}); the best of them earns "
+        f"{max(known_users):.2f}."
+        if ahead
+        else f"Features of users did not help here: no policy that uses them earns more than "
+        f"{max(known_plain):.2f}, which takes none."
+    )
+    omniscient = table.omniscient.value
+    if omniscient is not None:
+        above = sum(value > omniscient for value in known_users)
+        yield (
+            f"Always showing the article that proved best for everyone would have earned "
+            f"{omniscient:.2f}, in hindsight; {above or 'none'} of those policies "
+            f"{'earn' if above > 1 else 'earns'} more."
+        )
+
+
+def _exploring(table: Table1) -> Iterator[str]:
+    size = max(table.sizes)
+    rows = {row.policy: row for row in table.rows}
+    ahead = pairs = 0
+    for name, row in rows.items():
+        guided = rows.get(name.replace("egreedy", "ucb")) or rows.get(
+            name.replace("egreedy", "linucb")
+        )
+        if name.startswith("egreedy") and guided is not None:
+            pairs += 1
+            ahead += _value(_at(guided, size).learn) > _value(_at(row, size).learn)
+    if pairs:
+        yield (
+            f"While it learns, a policy pays for exploring: with {ahead or 'none'} of {pairs} "
+            "models an upper confidence bound pays less for it than ε-greedy, and earns more in "
+            "the learning bucket."
+        )
+
+
+def _sparse(table: Table1) -> Iterator[str]:
+    size = min(table.sizes)
+    if size == max(table.sizes):
+        return
+    row = max(table.rows, key=lambda row: _value(_at(row, size).deploy))
+    best = _at(row, size)
+    if best.deploy.value is not None:
+        yield (
+            f"With {100 * size:g} % of the data {row.name} is ahead ({best.deploy.value:.2f}"
+            f"{_ends(best.deploy, '{:.2f}')}; ε-greedy: "
+            f"{_value(_at(_baseline(table), size).deploy):.2f})."
+        )
+
+
+def _lifted(scatters: Sequence[Scatter]) -> Iterator[str]:
+    told = [each for each in scatters if each.mean_lift is not None]
+    if len(told) > 1:
+        most = max(told, key=lambda each: each.mean_lift or 0.0)
+        yield (
+            f"The articles that {most.name} chose most earned {most.mean_lift:.0%} more from the "
+            "users it chose them for than from users at random."
+        )
+
+
+def _at(row: Row, size: float) -> Cell:
+    return next(cell for cell in row.cells if cell.size == size)
+
+
+def _baseline(table: Table1) -> Row:
+    return next(row for row in table.rows if row.policy == BASELINE)
+
+
+def _value(number: Number) -> float:
+    return float("-inf") if number.value is None else number.value
+
+
+def _parameters(cell: Cell) -> str:
+    return ", ".join(f"{GREEK.get(k, k)} = {v:g}" for k, v in cell.parameters.items())
+
+
+def _percent(number: Number) -> str:
+    return "–" if number.value is None else f"{number.value:.1%}"
+
+
+def _ends(number: Number, form: str) -> str:
+    if number.low is None or number.high is None:
+        return ""
+    return f" (95 % interval {form.format(number.low)} to {form.format(number.high)})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,245 @@
+"""A study is its runs: tuned on one log, judged on another, recorded as they finish."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from tests.studies.small import POLICIES, SIZES, logs, small_study
+
+import topstory as ts
+from topstory.evaluation import Outcome, run
+from topstory.evaluation.replay import replay_unwarned
+from topstory.studies.journal import Journal
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def told(study: ts.Study) -> dict[Any, Any]:
+    """Every number of every run, the time it took aside."""
+    return {
+        (stage, made): tuple(getattr(o, f) for f in o.__struct_fields__ if f != "seconds")
+        for stage, outcomes in (("tuning", study.tuned), ("evaluation", study.evaluated))
+        for made, o in outcomes.items()
+    }
+
+
+def _policy(study: ts.Study, name: str, **given: Any) -> ts.Policy:
+    numbers: dict[str, Any] = dict(study.chosen(name))
+    return ts.policy(name, **numbers, **given)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> ts.Study:
+    return small_study(tmp_path_factory.mktemp("study") / "out")
+
+
+def test_the_chosen_parameter_is_the_best_on_the_tuning_log(study: ts.Study) -> None:
+    given = logs()
+    for policy, grid in (("ucb", (0.1, 1.0)), ("linucb-disjoint", (0.1, 1.0))):
+        ctrs = {
+            alpha: ts.replay(ts.policy(policy, alpha=alpha), given["tuning"]).deployment.ctr
+            for alpha in grid
+        }
+        assert study.chosen(policy) == {"alpha": max(ctrs, key=ctrs.__getitem__)}
+
+
+def test_a_cell_is_the_replay_of_the_evaluation_log_with_it(study: ts.Study) -> None:
+    result = ts.replay(_policy(study, "ucb"), logs()["evaluation"])
+    row = next(r for r in study.report().table.rows if r.policy == "ucb")
+    assert row.cells[0].deploy.value == pytest.approx(result.deployment.relative_ctr)
+    assert row.cells[0].learn.value == pytest.approx(result.learning.relative_ctr)
+    base = ts.replay(_policy(study, "egreedy"), logs()["evaluation"])
+    assert row.cells[0].deploy_lift.value == pytest.approx(ts.lift(result, base).value)
+
+
+def test_warm_policies_know_what_exploration_taught(study: ts.Study) -> None:
+    given = logs()
+    offset = ts.fit_offset(given["exploration"]).table(given["evaluation"].articles)
+    policy = _policy(study, "egreedy-warm", offset=offset)
+    result = ts.replay(policy, given["evaluation"])
+    assert study.outcomes("egreedy-warm")[0].bucket("learning").ctr == result.learning.ctr
+
+
+def test_every_row_of_the_table_of_runs_is_a_replay(study: ts.Study) -> None:
+    runs = study.runs().to_pylist()
+    grids = len(POLICIES) * 2 * (1 + 3)  # two values, one seed at 100 % and three at 5 %
+    judged = len(POLICIES) * (1 + 3)
+    assert len(runs) == 2 * (grids + judged + 2 * 2)  # both buckets; two references, both logs
+    one = next(r for r in runs if r["policy"] == "omniscient" and r["stage"] == "evaluation")
+    result = ts.replay(ts.policy("omniscient"), logs()["evaluation"])
+    assert (one["ctr"], one["trials"]) == (result.deployment.ctr, result.deployment.trials)
+    assert (one["low"], one["high"]) == result.deployment.interval
+
+
+def test_references_have_no_parameter(study: ts.Study) -> None:
+    assert study.reference("random", "tuning").run.parameters == ()
+    assert study.report().table.omniscient.value is not None
+
+
+@pytest.mark.parametrize("engine", ["local", "serial"])
+def test_the_engine_changes_no_bit(study: ts.Study, engine: str, tmp_path: Path) -> None:
+    assert told(small_study(tmp_path / "out", engine=engine)) == told(study)
+
+
+def test_a_finished_study_repeats_nothing(
+    study: ts.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_study(tmp_path / "out")
+
+    def never(*_: object) -> Outcome:
+        raise AssertionError("a recorded run was made again")
+
+    monkeypatch.setattr(run, "replay_unwarned", never)
+    assert told(small_study(tmp_path / "out")) == told(study)
+
+
+def test_a_study_that_is_extended_makes_only_the_new_runs(
+    study: ts.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_study(tmp_path / "out", sizes=(1.0,))
+    made: list[float] = []
+    play = replay_unwarned
+
+    def counted(policy: Any, log: Any, size: float, seed: int) -> Any:
+        made.append(size)
+        return play(policy, log, size, seed)
+
+    monkeypatch.setattr(run, "replay_unwarned", counted)
+    assert told(small_study(tmp_path / "out", sizes=SIZES)) == told(study)
+    assert set(made) == {0.05}
+
+
+def test_a_killed_study_goes_on_where_it_was(study: ts.Study, tmp_path: Path) -> None:
+    """Kill -9 at several moments, the last line torn as well: every recorded run is kept."""
+    out = tmp_path / "out"
+    script = textwrap.dedent(
+        f"""
+        from pathlib import Path
+        from tests.studies.small import small_study
+        small_study(Path({str(out)!r}))
+        """
+    )
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    for lines in (6, 20):
+        process = subprocess.Popen(
+            [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": path}
+        )
+        try:
+            deadline = time.monotonic() + 120
+            while _lines(out) < lines and process.poll() is None:
+                assert time.monotonic() < deadline
+                time.sleep(0.002)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    recorded = _lines(out)
+    with (out / Journal.NAME).open("ab") as file:
+        file.write(b'{"type":"run","stage":"tuning","outcome":{"run":{"pol')
+    assert told(small_study(out)) == told(study)
+    assert recorded >= 20
+    kept = (out / Journal.NAME).read_bytes().splitlines()
+    assert len(kept) == len(set(kept))  # nothing was made twice
+
+
+def _lines(out: Path) -> int:
+    journal = out / Journal.NAME
+    return journal.read_bytes().count(b"\n") if journal.exists() else 0
+
+
+def test_runs_of_two_logs_are_never_mixed(tmp_path: Path) -> None:
+    small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0])
+    other = {**logs(), "evaluation": logs()["tuning"]}
+    with pytest.raises(ValueError, match="holds a study of another evaluation log"):
+        small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0], **other)
+
+
+def test_one_study_writes_in_a_folder_at_a_time(tmp_path: Path) -> None:
+    with (
+        Journal(tmp_path / "out", {}, "topstory"),
+        pytest.raises(ValueError, match="another study is writing here"),
+    ):
+        Journal(tmp_path / "out", {}, "topstory")
+
+
+def test_a_folder_that_is_no_studys_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(ValueError, match=r"holds 'thesis\.tex', which is no study's"):
+        Journal(tmp_path, {}, "topstory")
+
+
+def test_a_damaged_line_is_told(tmp_path: Path) -> None:
+    small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0])
+    journal = tmp_path / "out" / Journal.NAME
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:3], b"{}\n", *lines[3:]]))
+    with pytest.raises(ValueError, match=r"journal\.jsonl: line 4 is damaged"):
+        small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0])
+
+
+def test_another_version_does_not_go_on_with_it(tmp_path: Path) -> None:
+    Journal(tmp_path / "out", {}, "topstory 0.0.9").__exit__(None, None, None)
+    with pytest.raises(ValueError, match=r"begun by topstory 0\.0\.9"):
+        Journal(tmp_path / "out", {}, "topstory 0.1.0")
+
+
+def test_the_ridge_is_searched_beside_the_papers_one(tmp_path: Path) -> None:
+    found = small_study(tmp_path / "out", tune_ridge=True, sizes=[1.0])
+    (told_of,) = found.report().ridges  # only one of the policies has a ridge
+    assert told_of.policy == "linucb-disjoint"
+    best = found.ridge_tunings["linucb-disjoint"].best()
+    assert told_of.ridge == best.parameters.get("ridge", 1.0)
+    assert best.deployment.value >= found.tunings["linucb-disjoint"].best().deployment.value
+    assert found.chosen("linucb-disjoint").keys() == {"alpha"}  # the table keeps the paper's
+
+
+def test_without_exploration_the_tuning_logs_first_tenth_serves(tmp_path: Path) -> None:
+    given = {**logs(), "exploration": None}
+    found = small_study(tmp_path / "out", sizes=[1.0], **given)
+    tuning = given["tuning"]
+    assert tuning is not None
+    assert found.logs["tuning"].inspection.events == len(tuning) - len(tuning) // 10
+    assert found.logs["exploration"].inspection.events == len(tuning) // 10
+
+
+def test_progress_covers_the_whole_study_and_only_grows(tmp_path: Path) -> None:
+    seen: list[float] = []
+    small_study(tmp_path / "out", progress=lambda what, done, total: seen.append(done / total))
+    assert seen == sorted(seen)
+    assert seen[-1] == pytest.approx(1.0)
+
+
+def test_the_runs_are_written_as_parquet(study: ts.Study) -> None:
+    study.write()
+    assert pq.read_table(study.folder / "runs.parquet").equals(study.runs())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tune_on": "both"}, "tune_on must be 'deployment' or 'learning', got 'both'"),
+        ({"policies": ["greedy"]}, "no policy to tune is called 'greedy'"),
+        ({"evaluation": None}, "give both tuning and evaluation"),
+        ({"engine": "spark"}, "engine must be one of serial, local, ray"),
+        ({"sizes": [2.0]}, "a size is above 0 and at most 1"),
+        ({"tuning": logs()["tuning"][:0]}, "the tuning log has no events"),
+    ],
+)
+def test_what_cannot_be_studied_is_refused(
+    tmp_path: Path, settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        small_study(tmp_path / "out", **settings)
+
+
+def test_an_unknown_scale_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="scale must be one of demo, paper, got 'web'"):
+        ts.study(tmp_path / "out", scale="web")
