@@ -138,6 +138,7 @@ class Report(msgspec.Struct, frozen=True):
     summary: tuple[str, ...]
     table: Table1
     curves: tuple[Curve, ...]
+    tuning_omniscient: Number
     scatters: tuple[Scatter, ...]
     histogram: Histogram | None
     series: tuple[Series, ...]

@@ -17,7 +17,7 @@ from topstory.studies.plan import entries
 if TYPE_CHECKING:
     from topstory.studies.findings import Study
 
-MOST_CHOSEN = 50  # articles in Figure 3
+MOST_CHOSEN, FEWEST = 50, 100  # articles in Figure 3, and trials that each of them needs
 WINDOWS = 56  # at most, over the evaluation log: of three hours in a week
 PANELS = {"": "no features", "seg": "seg", "disjoint": "disjoint", "hybrid": "hybrid"}
 
@@ -65,7 +65,7 @@ def _scatter(policy: str, panel: str, outcome: Outcome) -> Scatter:
     found = [
         Lifted(article, told.shown, told.base_ctr / base_ctr, told.ctr / base_ctr)
         for article, told in most
-        if told.shown and told.base_shown and base_ctr > 0
+        if told.shown >= FEWEST and told.base_shown and base_ctr > 0
     ]
     expected = sum(each.trials * each.base for each in found)
     lifted = sum(each.trials * each.lifted for each in found)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from topstory.report import LogFacts, Report
 from topstory.studies.facts import LogSummary
 from topstory.studies.figures import curves, histogram, ridges, scatters, series
+from topstory.studies.numbers import number
 from topstory.studies.settings import LEARNERS, Settings
 from topstory.studies.summary import summary
 from topstory.studies.table1 import table1
@@ -25,6 +26,7 @@ LIBRARIES = ("numpy", "numba", "pyarrow", "scipy")
 def report(study: Study) -> Report:
     """All that the report shows."""
     table, clouds = table1(study), scatters(study)
+    best = study.reference("omniscient", "tuning").bucket("deployment")
     logs = study.logs
     shown = logs["tuning"].memberships if "tuning" in logs else None
     return Report(
@@ -32,6 +34,7 @@ def report(study: Study) -> Report:
         summary=summary(table, clouds),
         table=table,
         curves=curves(study),
+        tuning_omniscient=number(best.relative_ctr, best.relative_interval),
         scatters=clouds,
         histogram=histogram(shown),
         series=series(study),

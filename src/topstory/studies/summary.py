@@ -58,8 +58,8 @@ def _advice(table: Table1) -> Iterator[str]:
     ]
     if close:
         yield (
-            f"{_listed(close)} {'is' if len(close) == 1 else 'are'} within its reach: what was "
-            "found of the best of many is a little too good, and these may be as good."
+            f"{_listed(close)} may be as good: the interval of "
+            f"{'its CTR' if len(close) == 1 else 'each'} reaches that far."
         )
 
 
@@ -117,9 +117,9 @@ def _sparse(table: Table1) -> Iterator[str]:
     best = _at(row, size)
     if best.deploy.value is not None:
         yield (
-            f"With {100 * size:g} % of the data {row.name} is ahead ({best.deploy.value:.2f}"
-            f"{_ends(best.deploy, '{:.2f}')}; ε-greedy: "
-            f"{_value(_at(_baseline(table), size).deploy):.2f})."
+            f"With {100 * size:g} % of the data {row.name} is ahead: {best.deploy.value:.2f}"
+            f"{_ends(best.deploy, '{:.2f}')}, ε-greedy "
+            f"{_value(_at(_baseline(table), size).deploy):.2f}."
         )
 
 

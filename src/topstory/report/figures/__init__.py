@@ -1,0 +1,23 @@
+"""The figures people can touch."""
+
+from topstory.report.figures.ctr_over_time import over_time
+from topstory.report.figures.data_sizes import by_size
+from topstory.report.figures.figure import INK, Figure, Panel, Spec
+from topstory.report.figures.largest_membership import memberships
+from topstory.report.figures.lifted_articles import lifted
+from topstory.report.figures.tuning_curves import tuning
+from topstory.report.records import Report
+
+__all__ = ["INK", "Figure", "Panel", "Spec", "figures"]
+
+
+def figures(report: Report) -> list[Figure]:
+    """All of them, in the paper's order; a figure without anything to draw is left out."""
+    found = [
+        tuning(report),
+        lifted(report),
+        by_size(report),
+        memberships(report),
+        over_time(report),
+    ]
+    return [figure for figure in found if figure is not None]

@@ -1,0 +1,50 @@
+"""CTR over time, for each policy."""
+
+from __future__ import annotations
+
+from topstory.report.figures.figure import INK, Figure, Panel, legend
+from topstory.report.records import Report
+from topstory.report.style import look
+
+
+def over_time(report: Report) -> Figure | None:
+    """CTR over time."""
+    if not report.series:
+        return None
+    timed = not report.series[0].times[0].isdigit()
+    lines = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": each.name,
+            "meta": {"policy": each.policy},
+            "x": list(each.times),
+            "y": list(each.relative_ctr),
+            "line": {"color": look(each.policy).colour, "dash": look(each.policy).dash, "width": 2},
+            "hovertemplate": f"{each.name}: %{{y:.2f}}<extra></extra>",
+        }
+        for each in report.series
+    ]
+    random = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": list(report.series[0].times),
+        "y": list(report.series[0].random),
+        "line": {"color": INK, "dash": "dot", "width": 1.5},
+        "hovertemplate": "random: %{y:.2f}<extra></extra>",
+    }
+    axes = {
+        "hovermode": "x unified",
+        "xaxis": {"title": {"text": "time (UTC)" if timed else "event"}},
+        "yaxis": {"title": {"text": "CTR / random's over the whole log"}},
+    }
+    shown = ("egreedy", "ucb", "ucb-seg", "linucb-disjoint", "linucb-hybrid")
+    return Figure(
+        "over_time",
+        "CTR over time",
+        "The deployment bucket on the evaluation log, all data; dotted: the random policy. A click "
+        "on a name shows or hides it.",
+        (Panel("deployment bucket", {"data": [*lines, random], "layout": axes}),),
+        legend(report),
+        hidden=tuple(each.policy for each in report.series if each.policy not in shown),
+    )

@@ -1,0 +1,75 @@
+"""Figure 4: relative CTR by the share of the data that was learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from topstory.report.figures.figure import BUCKETS, INK, Figure, Panel, Spec, legend
+from topstory.report.records import Number, Report
+from topstory.report.style import look
+from topstory.report.wording import between, share
+
+
+def by_size(report: Report) -> Figure:
+    """Figure 4."""
+    table = report.table
+    sizes = list(reversed(table.sizes))
+    panels = []
+    for bucket, named in BUCKETS.items():
+        data = []
+        for row in table.rows:
+            drawn = look(row.policy)
+            cells = {cell.size: getattr(cell, bucket) for cell in row.cells}
+            numbers: list[Number] = [cells[size] for size in sizes]
+            data.append(
+                {
+                    "type": "bar",
+                    "name": row.name,
+                    "meta": {"policy": row.policy},
+                    "x": [share(size) for size in sizes],
+                    "y": [number.value for number in numbers],
+                    "marker": {
+                        "color": drawn.colour,
+                        "opacity": 1 if drawn.guided else 0.5,
+                        "line": {"width": 0},
+                    },
+                    "error_y": _whiskers(numbers),
+                    "customdata": [between(number) for number in numbers],
+                    "hovertemplate": f"{row.name}, %{{x}}<br>CTR %{{y:.3f}}<br>%{{customdata}}"
+                    "<extra></extra>",
+                }
+            )
+        values = [v for row in table.rows for c in row.cells for v in (c.deploy.high, c.learn.high)]
+        top = max([value for value in values if value is not None], default=2.0)
+        axes = {
+            "barmode": "group",
+            "bargap": 0.18,
+            "bargroupgap": 0.0,
+            "xaxis": {"title": {"text": "data size"}, "type": "category"},
+            "yaxis": {"title": {"text": "relative CTR"}, "range": [1, min(top, 4.0)]},
+        }
+        panels.append(Panel(named, {"data": data, "layout": axes}))
+    return Figure(
+        "figure4",
+        "Figure 4. The size of the data",
+        "Relative CTR on the evaluation log by the share of the data that was learned from. Bars "
+        "begin at 1, the random policy; pale ones are ε-greedy, full ones upper confidence bounds. "
+        "Whiskers: 95 % intervals.",
+        tuple(panels),
+        legend(report),
+    )
+
+
+def _whiskers(numbers: Sequence[Number]) -> Spec:
+    def reach(end: float | None, value: float | None) -> float:
+        return 0.0 if end is None or value is None else abs(end - value)
+
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [reach(number.high, number.value) for number in numbers],
+        "arrayminus": [reach(number.low, number.value) for number in numbers],
+        "thickness": 1,
+        "width": 0,
+        "color": INK,
+    }

@@ -1,0 +1,35 @@
+"""Figure 5: users by their membership in the closest cluster."""
+
+from __future__ import annotations
+
+from topstory.report.figures.figure import Figure, Panel
+from topstory.report.records import Report
+from topstory.report.style import look
+
+
+def memberships(report: Report) -> Figure | None:
+    """Figure 5."""
+    found = report.histogram
+    if found is None:
+        return None
+    middles = [(low + high) / 2 for low, high in zip(found.edges, found.edges[1:], strict=False)]
+    bars = {
+        "type": "bar",
+        "x": middles,
+        "y": list(found.shares),
+        "marker": {"color": look("linucb-disjoint").colour},
+        "hovertemplate": "%{x:.3f}: %{y:.1%} of users<extra></extra>",
+    }
+    axes = {
+        "bargap": 0.06,
+        "xaxis": {"title": {"text": "largest membership"}, "range": [0, 1]},
+        "yaxis": {"title": {"text": "share of users"}, "tickformat": ".0%"},
+    }
+    return Figure(
+        "figure5",
+        "Figure 5. How clear-cut users are",
+        f"Users of the tuning log by their membership in the closest of the clusters: "
+        f"{found.above_half:.0%} of them are above 0.5 (the paper: 85 %), "
+        f"{found.above_four_fifths:.0%} above 0.8 (the paper: 40 %).",
+        (Panel("largest membership", {"data": [bars], "layout": axes}),),
+    )

@@ -1,0 +1,75 @@
+"""Figure 3: base against lifted CTR of the articles that each policy chose most."""
+
+from __future__ import annotations
+
+from html import escape
+
+from topstory.report.figures.figure import INK, Figure, Panel, Spec
+from topstory.report.records import Report, Scatter
+from topstory.report.style import CHANCE, CONFIDENCE, look
+from topstory.report.wording import percent
+
+
+def lifted(report: Report) -> Figure | None:
+    """Figure 3."""
+    panels = []
+    for title in dict.fromkeys(scatter.panel for scatter in report.scatters):
+        clouds = [scatter for scatter in report.scatters if scatter.panel == title]
+        ends = [v for cloud in clouds for a in cloud.articles for v in (a.base, a.lifted)]
+        if not ends:
+            continue
+        top = max(ends) * 1.05
+        diagonal = {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [0, top],
+            "y": [0, top],
+            "line": {"color": INK, "width": 1, "dash": "dot"},
+            "hoverinfo": "skip",
+        }
+        axes = {
+            "xaxis": {"title": {"text": "base CTR"}, "range": [0, top]},
+            "yaxis": {"title": {"text": "lifted CTR"}, "range": [0, top]},
+        }
+        lifts = ", ".join(
+            f"{cloud.name} {'+' if (cloud.mean_lift or 0) >= 0 else ''}{percent(cloud.mean_lift)}"
+            for cloud in clouds
+        )
+        panels.append(
+            Panel(
+                f"{title}: {lifts}",
+                {"data": [diagonal, *(_cloud(cloud) for cloud in clouds)], "layout": axes},
+            )
+        )
+    if not panels:
+        return None
+    return Figure(
+        "figure3",
+        "Figure 3. Base and lifted CTR",
+        "The 50 articles that each policy chose most, with all data (and 100 times or more): their "
+        "relative CTR for a random user, and for those the policy chose them for (learning). Above "
+        "the dotted line a policy found the right readers; in the titles, by how much on average. "
+        "Red crosses: ε-greedy; blue circles: upper confidence bounds.",
+        tuple(panels),
+    )
+
+
+def _cloud(cloud: Scatter) -> Spec:
+    drawn = look(cloud.policy)
+    colour = CONFIDENCE if drawn.guided else CHANCE
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": cloud.name,
+        "x": [article.base for article in cloud.articles],
+        "y": [article.lifted for article in cloud.articles],
+        "marker": {
+            "symbol": "circle-open" if drawn.guided else "x-thin",
+            "size": 8,
+            "color": colour,
+            "line": {"width": 1.6, "color": colour},
+        },
+        "text": [escape(f"{a.article} ({a.trials:,} trials)") for a in cloud.articles],
+        "hovertemplate": f"{cloud.name}<br>%{{text}}<br>base %{{x:.2f}}, lifted %{{y:.2f}}"
+        "<extra></extra>",
+    }

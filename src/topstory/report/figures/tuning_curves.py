@@ -1,0 +1,81 @@
+"""Figure 2: relative CTR against ε or α on the tuning log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from topstory.report.figures.figure import BUCKETS, INK, Figure, Panel, Spec, legend
+from topstory.report.records import Curve, Number, Report
+from topstory.report.style import look
+from topstory.report.wording import GREEK, between, ctr
+
+
+def tuning(report: Report) -> Figure:
+    """Figure 2."""
+    panels = []
+    for bucket, named in BUCKETS.items():
+        for parameter in ("epsilon", "alpha"):
+            curves = [curve for curve in report.curves if curve.parameter == parameter]
+            data = [_curve(curve, bucket, report.table.sizes[0]) for curve in curves]
+            if not data:
+                continue
+            if report.tuning_omniscient.value is not None:
+                data.append(_omniscient(curves, report.tuning_omniscient.value))
+            layout = _curve_axes(GREEK[parameter], curves)
+            kind = "ε-greedy" if parameter == "epsilon" else "upper confidence bound"
+            panels.append(Panel(f"{kind}, {named}", {"data": data, "layout": layout}))
+    return Figure(
+        "figure2",
+        "Figure 2. Tuning curves",
+        "Relative CTR on the tuning log against ε or α; the ringed point was chosen. The dotted "
+        "line is omniscient: each article's CTR known in hindsight, but not the user.",
+        tuple(panels),
+        legend(report),
+        sizes=report.table.sizes,
+    )
+
+
+def _curve_axes(axis: str, curves: Sequence[Curve]) -> Spec:
+    tried = sorted({point.parameter for curve in curves for point in curve.points})
+    ticks = {"tickvals": tried, "ticktext": [f"{value:g}" for value in tried]}
+    return {
+        "xaxis": {"title": {"text": axis}, "type": "log", **ticks},
+        "yaxis": {"title": {"text": "relative CTR"}},
+    }
+
+
+def _curve(curve: Curve, bucket: str, shown: float) -> Spec:
+    drawn = look(curve.policy)
+    numbers: list[Number] = [getattr(point, bucket) for point in curve.points]
+    ring = [11 if point.chosen else 6 for point in curve.points]
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": curve.name,
+        "meta": {"policy": curve.policy, "size": curve.size},
+        "visible": curve.size == shown,
+        "x": [point.parameter for point in curve.points],
+        "y": [number.value for number in numbers],
+        "line": {"color": drawn.colour, "dash": drawn.dash, "width": 2},
+        "marker": {
+            "color": drawn.colour,
+            "size": ring,
+            "symbol": ["circle-open-dot" if point.chosen else "circle" for point in curve.points],
+            "line": {"width": 2, "color": drawn.colour},
+        },
+        "customdata": [between(number) for number in numbers],
+        "hovertemplate": f"{curve.name}<br>{GREEK[curve.parameter]} = %{{x}}<br>"
+        "CTR %{y:.3f}<br>%{customdata}<extra></extra>",
+    }
+
+
+def _omniscient(curves: Sequence[Curve], value: float) -> Spec:
+    ends = [point.parameter for curve in curves for point in curve.points]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [min(ends), max(ends)],
+        "y": [value, value],
+        "line": {"dash": "dot", "width": 1.5, "color": INK},
+        "hovertemplate": f"omniscient {ctr(value)}<extra></extra>",
+    }

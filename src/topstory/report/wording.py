@@ -1,0 +1,74 @@
+"""Numbers as a report writes them."""
+
+from __future__ import annotations
+
+from topstory.report.records import Cell, Number
+
+NOTHING = "–"
+GREEK = {"epsilon": "ε", "alpha": "α"}
+
+
+def ctr(value: float | None) -> str:
+    """A relative CTR, with the paper's three decimals.
+
+    >>> ctr(1.5), ctr(None)
+    ('1.500', '–')
+    """
+    return NOTHING if value is None else f"{value:.3f}"
+
+
+def percent(value: float | None) -> str:
+    """A lift.
+
+    >>> percent(0.1234), percent(-0.05), percent(0.0)
+    ('12.3%', '−5%', '0%')
+    """
+    if value is None:
+        return NOTHING
+    rounded = round(100 * value, 1)
+    return f"{rounded:g}%".replace("-", "−") if rounded else "0%"
+
+
+def share(value: float) -> str:
+    """A share of the data.
+
+    >>> share(0.05), share(1.0)
+    ('5 %', '100 %')
+    """
+    return f"{100 * value:g} %"
+
+
+def between(number: Number, lift: bool = False) -> str:
+    """A 95 % interval, or nothing.
+
+    >>> between(Number(1.5, 1.4, 1.6))
+    '1.400 to 1.600'
+    """
+    if number.low is None or number.high is None:
+        return ""
+    told = percent if lift else ctr
+    return f"{told(number.low)} to {told(number.high)}"
+
+
+def parameters(cell: Cell) -> str:
+    """What a policy was tuned to.
+
+    >>> from topstory.report import Number
+    >>> parameters(Cell(1.0, {"alpha": 0.4}, 1, *[Number(1.0)] * 4, False, False))
+    'α = 0.4'
+    """
+    return ", ".join(f"{GREEK.get(name, name)} = {v:g}" for name, v in cell.parameters.items())
+
+
+def tip(cell: Cell, bucket: str) -> str:
+    """What is told of a cell on hover."""
+    number, lift = (
+        (cell.deploy, cell.deploy_lift) if bucket == "deploy" else (cell.learn, cell.learn_lift)
+    )
+    parts = [f"95 % interval {between(number)}"] if between(number) else []
+    if between(lift, lift=True):
+        parts.append(f"lift {between(lift, lift=True)}")
+    parts.append(parameters(cell))
+    if cell.repeats > 1:
+        parts.append(f"average of {cell.repeats} seeds")
+    return "; ".join(parts)
