@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from topstory.explorers import Greedy as Greedy
     from topstory.explorers import Uniform as Uniform
     from topstory.explorers import UpperConfidence as UpperConfidence
+    from topstory.features import FeatureBuilder as FeatureBuilder
     from topstory.models import ContextFree as ContextFree
     from topstory.models import DisjointLinear as DisjointLinear
     from topstory.models import Hindsight as Hindsight
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "events": ("Event", "EventLog", "inspect"),
+    "features": ("FeatureBuilder",),
     "models": (
         *("ContextFree", "DisjointLinear", "Hindsight", "HybridLinear"),
         *("Nothing", "Segmented", "Warm", "fit_offset"),
