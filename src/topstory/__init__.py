@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from topstory.events import Event as Event
     from topstory.events import EventLog as EventLog
     from topstory.events import inspect as inspect
+    from topstory.events.simulator import TodayModule as TodayModule
     from topstory.explorers import EpsilonGreedy as EpsilonGreedy
     from topstory.explorers import Greedy as Greedy
     from topstory.explorers import Uniform as Uniform
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "events": ("Event", "EventLog", "inspect"),
+    "events.simulator": ("TodayModule",),
     "features": ("FeatureBuilder",),
     "models": (
         *("ContextFree", "DisjointLinear", "Hindsight", "HybridLinear"),
