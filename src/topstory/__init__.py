@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from topstory.events import Event as Event
     from topstory.events import EventLog as EventLog
     from topstory.events import inspect as inspect
+    from topstory.events.simulator import TodayModule as TodayModule
     from topstory.explorers import EpsilonGreedy as EpsilonGreedy
     from topstory.explorers import Greedy as Greedy
     from topstory.explorers import Uniform as Uniform
     from topstory.explorers import UpperConfidence as UpperConfidence
+    from topstory.features import FeatureBuilder as FeatureBuilder
     from topstory.models import ContextFree as ContextFree
     from topstory.models import DisjointLinear as DisjointLinear
     from topstory.models import Hindsight as Hindsight
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "events": ("Event", "EventLog", "inspect"),
+    "events.simulator": ("TodayModule",),
+    "features": ("FeatureBuilder",),
     "models": (
         *("ContextFree", "DisjointLinear", "Hindsight", "HybridLinear"),
         *("Nothing", "Segmented", "Warm", "fit_offset"),

@@ -1,0 +1,96 @@
+"""Every number of the simulated world, with what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+GROUPS = 5  # of users, by what they like; and topics of articles: one for each group
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The distributions behind `TodayModule`; log-odds are natural logarithms.
+
+    The defaults give the picture of the paper's Table 1 (docs/simulator.md shows both); they were
+    set on the true ceilings of eight simulated weeks, not on the noise of one.
+
+    >>> Settings(users=1000, ctr=0.05).ctr
+    0.05
+    >>> Settings(ctr=5)
+    Traceback (most recent call last):
+    ...
+    ValueError: ctr must lie between 0 and 1, got 5
+    """
+
+    # -- users: soft members of five groups --
+    users: int = 1_000_000
+    group_shares: tuple[float, ...] = (0.27, 0.23, 0.20, 0.17, 0.13)
+    group_mixing: float = 0.75  # of the Dirichlet: near 0 everyone is of one group, 10 hardly
+    loyalty: float = (
+        2.0  # visitor = users · u^loyalty: at 2 the keenest 1 % make 10 % of the visits
+    )
+
+    # -- what is known of them: raw profiles (paper, §5.2.2) --
+    unknown: float = 0.10  # of genders and of ages
+    female: tuple[float, ...] = (0.30, 0.70, 0.45, 0.62, 0.38)  # share in each group
+    ages: int = 10  # segments
+    age_centres: tuple[float, ...] = (2.0, 3.5, 5.0, 6.5, 8.0)  # a bell curve for each group
+    age_width: float = 1.8
+    locations: int = 200
+    location_tilt: float = 0.5  # deviation of a group's log-share of a location
+    behaviours: int = 980
+    behaviour_support: tuple[float, float] = (0.002, 0.12)  # log-uniform between them
+    telling: float = 0.40  # share of behaviours that differ between groups
+    behaviour_tilt: float = 1.6  # deviation of their log-odds
+    activity: tuple[float, float] = (-0.15, 0.55)  # lognormal: how much of a user was recorded
+
+    # -- articles --
+    births: float = 1.06  # new ones an hour
+    pool: tuple[int, int] = (18, 23)  # its size by night and by day
+    staying: float = 8.0  # hours: the luck in an article's life; 0: the oldest always leaves first
+    topic_mixing: float = 0.12  # of the Dirichlet, for each topic
+    url_categories: int = 42
+    editor_categories: int = 40
+    fidelity: float = 0.92  # chance that a category is of one of the article's topics
+
+    # -- clicks --
+    ctr: float = 0.035  # of articles shown at random
+    group_rates: tuple[float, ...] = (0.45, -0.55, 0.25, -0.15, -0.05)  # groups that click more
+    popularity: float = 0.12  # deviation between articles
+    topic_popularity: float = 0.27  # deviation between topics
+    decay: float = 0.02  # an hour: each article's is uniform between 0 and this
+    daily: float = 0.10  # how much more is clicked in the evening than on average
+    preference: float = 0.55  # how much a group prefers its topics
+    affinity: float = 3.0  # of a group to its own topic, against the noise of the others
+    own_appeal: float = 0.04  # deviation of an article's appeal to a group, beyond its topics
+
+    # -- traffic --
+    busy_hours: float = 0.5  # how far visits an hour swing around their mean
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            for number in value if isinstance(value, tuple) else (value,):
+                _check(field.name, number)
+            if isinstance(value, tuple) and field.name not in PAIRS and len(value) != GROUPS:
+                raise ValueError(f"{field.name} must have {GROUPS} numbers, got {value!r}")
+        if self.pool[0] > self.pool[1] or self.pool[0] < 2:
+            raise ValueError(f"pool must be two sizes of at least 2, the lower first: {self.pool}")
+
+
+PAIRS = ("behaviour_support", "activity", "pool")
+COUNTS = ("users", "ages", "locations", "behaviours", "url_categories", "editor_categories")
+SHARES = ("ctr", "behaviour_support", "unknown", "female", "telling", "fidelity", "group_shares")
+SIGNED = ("group_rates", "age_centres", "activity", "affinity")
+
+
+def _check(name: str, value: Any) -> None:
+    if not isinstance(value, int | float) or not -1e9 < value < 1e10:
+        raise ValueError(f"{name} must be a finite number, got {value!r}")
+    if name in COUNTS and (not isinstance(value, int) or not 1 <= value <= 2**31 - 1):
+        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+    if (name in SHARES and not 0 <= value <= 1) or (name == "ctr" and not 0 < value < 1):
+        raise ValueError(f"{name} must lie between 0 and 1, got {value!r}")
+    if name not in SIGNED and value < 0:
+        raise ValueError(f"{name} must be >= 0, got {value!r}")

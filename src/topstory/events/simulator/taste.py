@@ -1,0 +1,41 @@
+"""Taste: what each group of users likes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from topstory.events.simulator.newsroom import Article, topics_of
+from topstory.events.simulator.settings import GROUPS, Settings
+
+Floats = npt.NDArray[np.float64]
+
+
+class Taste:
+    """The bilinear part of a click's log-odds: preference · πᵀMτ for a user π and an article τ.
+
+    M is doubly centred with unit deviation: groups differ in what they like, topics in whom they
+    please. How much a group clicks at all, and how well a topic does, are settings of their own.
+
+    >>> matrix = Taste(Settings(), seed=0).matrix
+    >>> matrix.shape, np.abs(matrix.sum(axis=0)).max() < 1e-9, round(float(matrix.std()), 6)
+    ((5, 5), np.True_, 1.0)
+    """
+
+    def __init__(self, settings: Settings, seed: int) -> None:
+        self._settings = settings
+        random = np.random.default_rng([seed, 5])
+        matrix = settings.affinity * np.eye(GROUPS) + random.normal(0, 1, (GROUPS, GROUPS))
+        matrix -= matrix.mean(axis=0)
+        matrix -= matrix.mean(axis=1, keepdims=True)
+        self.matrix = matrix / matrix.std()  # (user groups, topics)
+
+    def appeal(self, articles: Sequence[Article]) -> Floats:
+        """(A, GROUPS) what each user group adds to the log-odds of a click on each article."""
+        have = self._settings
+        liking = have.preference * topics_of(articles) @ self.matrix.T
+        own = np.array([a.appeal for a in articles]).reshape(-1, GROUPS)
+        appeal: Floats = liking + own + np.array(have.group_rates)
+        return appeal

@@ -1,0 +1,299 @@
+"""The whole construction: raw profiles of users and articles to a few numbers each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from topstory.engines import Engine, engine
+from topstory.events import EventLog
+from topstory.events.articles import ArticleTable
+from topstory.events.visitors import Visitors
+from topstory.features.bilinear import BilinearLogistic
+from topstory.features.categories import Sparse
+from topstory.features.clusters import SoftClusters
+from topstory.features.compact import Compact
+from topstory.features.encoder import Encoder, Threshold, chunks
+from topstory.features.lloyd import refine
+from topstory.features.projection import PLAIN, WEIGHTED, article_projection, user_projection
+from topstory.features.side import Side
+from topstory.features.watching import Step
+from topstory.kernels.compilation import Floats
+
+SAMPLE = 50_000  # users that k-means starts from, and the width is fitted on
+BINS = 20  # of the histogram of largest memberships
+
+
+# Ignored: scikit-learn is not typed.
+class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
+    """Features as the paper constructs them (§5.2.2): by default six numbers for each.
+
+    Raw profiles are encoded; a bilinear logistic regression learns from random exploration who
+    clicks on what; users and articles are projected by it and clustered; what comes out are
+    memberships in the clusters, principal components if asked for, and the constant 1, last.
+
+    Args:
+        clusters: of users.
+        article_clusters: of articles; None: as many as of users.
+        support: the least share of users that must have a category for it to be used: a number,
+            or field -> number (0.1 where a field is not named, 0 keeps all).
+        article_support: the same, of articles.
+        distances: "weighted" (by what articles differ in) or "plain" (the paper's).
+        components: principal components beside the memberships, as the paper's §5.5 suggests.
+        ridge, held_out, patience, max_iter, tol: of the regression (`BilinearLogistic`).
+        above, share: the kernel's width makes this share of largest memberships lie above this.
+        engine: "serial", "local" (all cores), "ray", or an `Engine`; it changes no number.
+        seed: decides which events are held out, and where k-means starts.
+
+    >>> import topstory as ts
+    >>> random = np.random.default_rng(0)
+    >>> opera, tag = random.integers(2, size=500), np.array(["sport", "stage"] * 10)
+    >>> visitor, shown = random.integers(500, size=20_000), random.integers(20, size=20_000)
+    >>> clicks = random.random(20_000) < np.where(opera[visitor] == shown % 2, 0.4, 0.1)
+    >>> log = ts.EventLog.from_arrays(
+    ...     None, [[str(a) for a in range(20)]], np.zeros(20_000, int), shown.astype(str), clicks,
+    ...     visitor=visitor, profiles={"likes": [["opera"] if o else ["golf"] for o in opera]},
+    ...     article_profiles={"tags": [[t] for t in tag]},
+    ... )
+    >>> builder = FeatureBuilder(clusters=2).fit(log)
+    >>> builder.user({"likes": ["opera"]}).round(2), builder.article({"tags": ["sport"]}).round(2)
+    (array([0.98, 0.02, 1.  ]), array([0.98, 0.02, 1.  ]))
+    >>> builder.apply(log).users.shape
+    (20000, 3)
+    """
+
+    def __init__(
+        self,
+        clusters: int = 5,
+        article_clusters: int | None = None,
+        support: Threshold = 0.1,
+        article_support: Threshold = 0.0,
+        distances: str = WEIGHTED,
+        components: int = 0,
+        ridge: float = 30.0,
+        held_out: float = 0.1,
+        patience: int = 5,
+        max_iter: int = 200,
+        tol: float = 1e-7,
+        above: float = 0.5,
+        share: float = 0.85,
+        engine: str | Engine = "local",
+        seed: int = 0,
+    ) -> None:
+        self.clusters = clusters
+        self.article_clusters = article_clusters
+        self.support = support
+        self.article_support = article_support
+        self.distances = distances
+        self.components = components
+        self.ridge = ridge
+        self.held_out = held_out
+        self.patience = patience
+        self.max_iter = max_iter
+        self.tol = tol
+        self.above = above
+        self.share = share
+        self.engine = engine
+        self.seed = seed
+
+    def fit(self, log: EventLog, progress: Callable[[Step], None] | None = None) -> FeatureBuilder:
+        """Learn from a raw log of random exploration.
+
+        Args:
+            log: knows who came, and has raw profiles of users and articles.
+            progress: told after each iteration of the regression.
+        """
+        self._check()
+        visitors = raw_visitors(log)
+        users, articles = self._encode(visitors.profiles, log.article_profiles)
+        shown = log.shown_index
+        counts = np.bincount(shown, minlength=len(articles))
+        check_articles(articles[counts > 0])
+        model = self.regression().fit_events(
+            users, articles, visitors.number, shown, log.payoff, progress
+        )
+        return self._cluster(model, users, articles, counts)
+
+    def apply(self, log: EventLog, keep_profiles: bool = False) -> EventLog:
+        """The same events with these features in place of the log's contexts and features.
+
+        Args:
+            log: knows who came, and has raw profiles of users and articles.
+            keep_profiles: whether the new log has them too.
+        """
+        check_is_fitted(self)
+        visitors = raw_visitors(log)
+        contexts = self.users(visitors.profiles)
+        profiles = visitors.profiles if keep_profiles else None
+        articles = ArticleTable(
+            log.article_ids,
+            self.articles(log.article_profiles),
+            log.article_profiles if keep_profiles else None,
+        )
+        return replace(
+            log,
+            users=contexts[visitors.number],
+            visitors=Visitors(visitors.number, contexts, profiles),
+            article_table=articles,
+        )
+
+    def users(self, profiles: Any) -> npt.NDArray[np.float32]:
+        """(V, d) the contexts of users, from a table of raw profiles."""
+        check_is_fitted(self)
+        return self._many(self.user_side_, profiles).astype(np.float32)
+
+    def articles(self, profiles: Any) -> Floats:
+        """(A, m) the features of articles, from a table of raw profiles."""
+        check_is_fitted(self)
+        return self._many(self.article_side_, profiles)
+
+    def user(self, profile: Mapping[str, Any]) -> Floats:
+        """(d,) the context of one user, from a dict: field -> category, or list of categories.
+
+        A field may be left out, or None: unknown. Categories that were not there when the builder
+        was fitted are ignored, and counted in `unknown`.
+        """
+        return self._one(self.user_side_, profile)
+
+    def article(self, profile: Mapping[str, Any]) -> Floats:
+        """(m,) the features of one article, likewise."""
+        return self._one(self.article_side_, profile)
+
+    def segments(self, profiles: Any) -> npt.NDArray[np.intp]:
+        """(V,) the closest cluster of each user: the segments of the `seg` policies (§5.3 III)."""
+        closest: npt.NDArray[np.intp] = self._memberships(profiles).argmax(axis=1)
+        return closest
+
+    def largest_memberships(self, profiles: Any) -> npt.NDArray[np.float32]:
+        """(V,) how much each user belongs to the closest cluster: what Figure 5 counts."""
+        largest: npt.NDArray[np.float32] = self._memberships(profiles).max(axis=1)
+        return largest
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write one file, versioned and without pickle; a file that is there is replaced."""
+        from topstory.features.storage import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> FeatureBuilder:
+        """Read what `save` wrote: the same features, to the bit."""
+        from topstory.features.storage import load
+
+        return load(path)
+
+    def _encode(self, profiles: Any, article_profiles: Any) -> tuple[Sparse, Floats]:
+        self._user_encoder = Encoder(self.support).fit(profiles)
+        self._article_encoder = Encoder(self.article_support, apart=False).fit(article_profiles)
+        users = self._user_encoder.transform(profiles)  # (V, D)
+        articles = self._article_encoder.transform(article_profiles).toarray()  # (A, M)
+        return users, articles.astype(np.float64)
+
+    def regression(self) -> BilinearLogistic:
+        """The regression, not fitted, with these parameters."""
+        return BilinearLogistic(
+            ridge=self.ridge,
+            held_out=self.held_out,
+            patience=self.patience,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            engine=self.engine,
+            seed=self.seed,
+        )
+
+    def _cluster(
+        self,
+        model: BilinearLogistic,
+        users: Sparse,
+        articles: Floats,
+        shown: npt.NDArray[np.int64],
+    ) -> FeatureBuilder:
+        """Both sides, from W; `shown` (A,) is how often each article was."""
+        W = model.coef_
+        rows = np.arange(users.shape[0])
+        if len(rows) > SAMPLE:
+            rows = np.sort(np.random.default_rng(self.seed).choice(rows, SAMPLE, replace=False))
+        some = users[rows]
+        projection = user_projection(W, articles, shown, self.distances)
+        points = np.asarray(some @ projection)
+        soft = self._soft(self.clusters).fit(points)
+        centers, means, sizes = refine(engine(self.engine), users, projection, soft.centers_)
+        compact = Compact.of(projection, soft.place(centers, points), points, self.components)
+        self.user_side_ = Side(self._user_encoder, projection, soft, compact)
+        largest = compact.many(some)[:, : self.clusters].max(axis=1)
+        self.histogram_ = np.histogram(largest, BINS, (0.0, 1.0))[0]
+        self.means_, self.sizes_ = means, sizes
+
+        projection = article_projection(W, means, self.distances)
+        points = articles[shown > 0] @ projection
+        soft = self._soft(self.article_clusters or self.clusters).fit(points)
+        compact = Compact.of(projection, soft, points, 0)
+        self.article_side_ = Side(self._article_encoder, projection, soft, compact)
+        self.model_ = model
+        self.unknown: Counter[str] = Counter()
+        return self
+
+    def _soft(self, clusters: int) -> SoftClusters:
+        return SoftClusters(clusters, above=self.above, share=self.share, seed=self.seed)
+
+    def _memberships(self, profiles: Any) -> npt.NDArray[np.float32]:
+        return self.users(profiles)[:, : self.clusters]
+
+    def _many(self, side: Side, profiles: Any) -> Floats:
+        table = side.encoder.categories_.checked(profiles)
+        out: Floats = np.empty((table.num_rows, side.compact.dimension))
+        start = 0
+        for found, unknown in engine(self.engine).map(_compacted, chunks(table), side):
+            out[start : start + len(found)] = found
+            start += len(found)
+            self.unknown.update(unknown)
+        return out
+
+    def _one(self, side: Side, profile: Mapping[str, Any]) -> Floats:
+        together, apart, unknown = side.encoder.places(profile)
+        if unknown:
+            self.unknown.update(unknown)
+        return side.compact.one(together, apart)
+
+    def _check(self) -> None:
+        if self.distances not in (WEIGHTED, PLAIN):
+            raise ValueError(f"distances must be {WEIGHTED} or {PLAIN}, got {self.distances!r}")
+        for name in ("clusters", "article_clusters"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value!r}")
+        if self.components < 0:
+            raise ValueError(f"components must be >= 0, got {self.components!r}")
+
+
+def raw_visitors(log: EventLog) -> Visitors:
+    """Who came, if the log has the raw profiles of users and of articles."""
+    if log.visitors is None or log.visitors.profiles is None or log.article_profiles is None:
+        who = "users" if log.profiles is None else "articles"
+        raise ValueError(
+            f"the log has no raw profiles of its {who}; features are made of them: "
+            "EventLog.from_arrays takes visitor, profiles and article_profiles"
+        )
+    return log.visitors
+
+
+def check_articles(shown: Floats) -> None:
+    """Refuse a log in which all articles shown look alike."""
+    if len(np.unique(shown, axis=0)) < 2:
+        raise ValueError(
+            f"{len(shown)} article{'' if len(shown) == 1 else 's'} shown, all with the same "
+            "categories: nothing tells who likes what; a fit needs articles that differ"
+        )
+
+
+def _compacted(table: Any, side: Side) -> tuple[Floats, Counter[str]]:
+    raw, unknown = side.encoder.encode(table)
+    return side.compact.many(raw), unknown

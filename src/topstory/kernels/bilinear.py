@@ -1,0 +1,103 @@
+"""The bilinear logistic model over sparse users: scores, loss, gradient; and sums by cluster.
+
+Users are rows of a CSR matrix φ (indptr, indices, values). Events of one article stand side by
+side, so that what belongs to it, a row of `weights` and one of `gradient`, stays in the cache.
+"""
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topstory.kernels.compilation import Counters, Floats, Slots, compiled
+
+Values: TypeAlias = NDArray[np.float32]
+
+
+@compiled
+def log_loss(
+    indptr: Counters,
+    indices: Slots,
+    values: Values,
+    row: Slots,
+    starts: Counters,
+    clicks: Values,
+    weights: Floats,
+    intercept: float,
+    gradient: Floats,
+) -> tuple[float, float]:
+    """The log loss of the events, and its slope by the intercept.
+
+    `row` (n,) is the user of each event, `starts` (A + 1,) where each article's events begin,
+    `clicks` (n,) lie between 0 and 1, `weights` (A, D) are Wφ_a of each article. `gradient` (A, D)
+    is added to: Σ (σ(s) − click)·φ_u over the article's events.
+    """
+    loss = 0.0
+    slopes = 0.0
+    for a in range(len(starts) - 1):
+        for i in range(starts[a], starts[a + 1]):
+            begin, end = indptr[row[i]], indptr[row[i] + 1]
+            score = intercept
+            for k in range(begin, end):
+                score += values[k] * weights[a, indices[k]]
+            shrunk = math.exp(-abs(score))  # never overflows
+            loss += math.log1p(shrunk) + max(score, 0.0) - clicks[i] * score
+            slope = (1.0 if score >= 0 else shrunk) / (1.0 + shrunk) - clicks[i]
+            slopes += slope
+            for k in range(begin, end):
+                gradient[a, indices[k]] += slope * values[k]
+    return loss, slopes
+
+
+@compiled
+def scores(
+    indptr: Counters,
+    indices: Slots,
+    values: Values,
+    row: Slots,
+    starts: Counters,
+    weights: Floats,
+    intercept: float,
+    out: Floats,
+) -> None:
+    """The scores φ_uᵀWφ_a + intercept of the events."""
+    for a in range(len(starts) - 1):
+        for i in range(starts[a], starts[a + 1]):
+            score = intercept
+            for k in range(indptr[row[i]], indptr[row[i] + 1]):
+                score += values[k] * weights[a, indices[k]]
+            out[i] = score
+
+
+@compiled
+def cluster_sums(
+    indptr: Counters,
+    indices: Slots,
+    values: Values,
+    weights: Floats,
+    bias: Floats,
+    room: Floats,
+    sums: Floats,
+    counts: Floats,
+) -> None:
+    """Add each user to the closest cluster: φ to its `sums` (clusters, D), 1 to its `counts`.
+
+    ‖x − c‖² = ‖x‖² − 2(xᵀc − ‖c‖²/2), and x = φᵀR: so the closest has the largest φᵀRc − ‖c‖²/2.
+    `weights` (D, clusters) are the Rc, `bias` (clusters,) the −‖c‖²/2; `room` (clusters,) is to
+    work in.
+    """
+    for user in range(len(indptr) - 1):
+        begin, end = indptr[user], indptr[user + 1]
+        for c in range(len(bias)):
+            room[c] = bias[c]
+        for k in range(begin, end):
+            for c in range(len(bias)):
+                room[c] += values[k] * weights[indices[k], c]
+        best = 0
+        for c in range(1, len(bias)):
+            if room[c] > room[best]:
+                best = c
+        counts[best] += 1.0
+        for k in range(begin, end):
+            sums[best, indices[k]] += values[k]
