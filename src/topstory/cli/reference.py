@@ -23,6 +23,7 @@ from topstory.cli.report import (
     UniformityReport,
     WarmReport,
 )
+from topstory.cli.simulate import SimulationReport
 from topstory.events import Inspection, Uniformity
 from topstory.events.importing import ImportReport
 from topstory.events.inspection import ArticleSummary, Day
@@ -46,6 +47,13 @@ warnings go to standard error. `topstory --version` prints the version.
 """
 
 EXAMPLES = {
+    "simulate": """\
+```console notest
+$ topstory simulate week/ --events 36000000 --days 7 --seed 1
+$ topstory simulate september/ --events 5000000 --days 10 --start 2008-09-01 --raw
+$ topstory simulate day.gz --events 1000000 --format r6a
+```
+""",
     "import": """\
 ```console notest
 $ topstory import r6a ydata-fp-td-clicks-v1_0.2009050*.gz logs/
@@ -70,6 +78,7 @@ $ topstory replay logs/ --policy egreedy,ucb --json | jq '.policies[].deployment
 }
 
 JSON = {
+    "simulate": "JSON of simulate",
     "import": "JSON of import",
     "export": "JSON of export",
     "replay": "JSON of replay and demo",
@@ -126,8 +135,10 @@ def _spelling(option: Any) -> str:
 def _default(option: Any) -> str:
     if option.required:
         return " Required."
-    told = option.default is not None and not option.is_flag
-    return f" Default: {option.default:,}." if told else ""
+    if option.default is None or option.is_flag:
+        return ""
+    text = isinstance(option.default, str)
+    return f" Default: {option.default if text else format(option.default, ',')}."
 
 
 def _cell(text: str) -> str:
@@ -135,6 +146,9 @@ def _cell(text: str) -> str:
 
 
 def _schema() -> Iterator[str]:
+    yield f"## {JSON['simulate']}\n"
+    yield "Fields may be added.\n"
+    yield from _record(SimulationReport)
     yield f"## {JSON['import']}\n"
     yield "Lines count from 1. Fields may be added.\n"
     for told in (ImportReport, Fault):
