@@ -53,7 +53,8 @@ def simulate(
     format: Annotated[
         Literal["log", "r6a"],
         typer.Option(
-            help="`log`: a folder for every command. `r6a`: Yahoo's text; .gz compresses it."
+            metavar="FORMAT",
+            help="`log`: a folder for every command. `r6a`: Yahoo's text; .gz compresses it.",
         ),
     ] = "log",
     json: Annotated[
