@@ -11,6 +11,8 @@ from topstory.cli.failures import told
 from topstory.cli.importing import import_
 from topstory.cli.inspect import inspect
 from topstory.cli.replay import replay
+from topstory.cli.simulate import simulate
+from topstory.cli.study import study
 from topstory.cli.tune import tune
 
 app = typer.Typer(
@@ -20,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (import_, export, inspect, replay, tune, demo):
+for command in (simulate, import_, export, inspect, replay, tune, study, demo):
     app.command(command.__name__.rstrip("_"))(told(command))
 
 

@@ -21,11 +21,11 @@ def chosen(
     >>> chosen(["ucb,egreedy"], {"alpha": 0.3, "epsilon": 0.1, "ridge": None}, seed=0)
     {'ucb': {'alpha': 0.3}, 'egreedy': {'epsilon': 0.1}}
     """
-    listed = [name.strip() for text in names for name in text.split(",") if name.strip()]
-    if not listed:
+    wanted = [name for text in names for name in listed(text) or ()]
+    if not wanted:
         raise typer.BadParameter("name at least one", param_hint="--policy")
     asked: dict[str, Parameters] = {}
-    for name in [n for each in listed for n in (REGISTRY if each == "all" else (each,))]:
+    for name in [n for each in wanted for n in (REGISTRY if each == "all" else (each,))]:
         if name not in REGISTRY:
             raise typer.BadParameter(
                 f"none is called {name!r}; there are all, {', '.join(REGISTRY)}",
@@ -44,6 +44,17 @@ def chosen(
     for name, parameters in asked.items():  # a bad value is told before a long log is read
         policy(name, seed=seed, **parameters, **({"offset": {}} if warm(name) else {}))
     return asked
+
+
+def listed(text: str | None) -> list[str] | None:
+    """Names with commas between them; None if nothing was said.
+
+    >>> listed("ucb, egreedy")
+    ['ucb', 'egreedy']
+    """
+    if text is None:
+        return None
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def meaningless(option: str, asked: Iterable[str]) -> typer.BadParameter:

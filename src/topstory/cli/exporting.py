@@ -1,7 +1,5 @@
 """`topstory export`."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -20,17 +18,20 @@ class ExportReport(msgspec.Struct, frozen=True):
 def export(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="The log's folder.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")],
-    to: Annotated[str, typer.Option(metavar="FORMAT", help="What to write: obp, dsjson or jsonl.")],
+    to: Annotated[
+        str, typer.Option(metavar="FORMAT", help="What to write: obp, dsjson, jsonl or r6a.")
+    ],
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document instead of a sentence.")
     ] = False,
 ) -> None:
-    """Write a log for another tool: Open Bandit Pipeline, Vowpal Wabbit, or plain JSON lines.
+    """Write a log for another tool: Open Bandit Pipeline, Vowpal Wabbit, JSON lines, Yahoo's text.
 
     OUT is written whole or not at all, and replaces the file that is there.
     """
     import topstory as ts
     from topstory.cli.consoles import answers
+    from topstory.cli.following import following
     from topstory.cli.printing import print_json
     from topstory.cli.wording import count
     from topstory.events import exporting
@@ -40,7 +41,7 @@ def export(
             f"none is called {to!r}; there are {', '.join(exporting.EXPORTS)}", param_hint="--to"
         )
     events = ts.EventLog.read(log)
-    with _following(len(events)) as follow:
+    with following("exporting", len(events)) as follow:
         files = exporting.export(events, to, out, follow)
     report = ExportReport(to, len(events), tuple(map(str, files)))
     if json:
@@ -48,16 +49,3 @@ def export(
     else:
         names = " and ".join(report.files)
         answers().print(f"{count(report.events, 'event')} into {names}", markup=False)
-
-
-@contextmanager
-def _following(events: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error, where that is a terminal."""
-    from rich.progress import Progress
-
-    from topstory.cli.consoles import remarks
-
-    console = remarks()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("exporting", total=max(1, events))
-        yield lambda done: bar.advance(task, done)

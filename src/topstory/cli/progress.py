@@ -74,8 +74,8 @@ class Bar:
 
 
 @contextmanager
-def work_bar(console: Console, name: str) -> Iterator[Callable[[float, float], None]]:
-    """A bar over work of any kind: a callback that is told how much is done of how much.
+def work_bar(console: Console, name: str) -> Iterator[Callable[..., None]]:
+    """A bar over work of any kind: a callback told how much is done of how much, and of what.
 
     >>> with work_bar(Console(quiet=True), "ucb") as follow:
     ...     follow(1, 2)
@@ -93,7 +93,7 @@ def work_bar(console: Console, name: str) -> Iterator[Callable[[float, float], N
     ) as progress:
         task = progress.add_task(name, total=None)
 
-        def follow(done: float, total: float) -> None:
-            progress.update(task, completed=done, total=total)
+        def follow(done: float, total: float, what: str = name) -> None:
+            progress.update(task, completed=done, total=total, description=what)
 
         yield follow

@@ -23,12 +23,15 @@ from topstory.cli.report import (
     UniformityReport,
     WarmReport,
 )
+from topstory.cli.simulate import SimulationReport
+from topstory.cli.study_report import StudyReport
 from topstory.cli.tune_report import CurveReport, EstimateReport, PointReport, TuneReport
 from topstory.events import Inspection, Uniformity
 from topstory.events.importing import ImportReport
 from topstory.events.inspection import ArticleSummary, Day
 from topstory.events.readers import Fault
 from topstory.events.uniformity import NeverShown, Standout
+from topstory.report.records import Cell, Number, Row, Table1
 
 INTRODUCTION = """\
 # Command line
@@ -47,6 +50,13 @@ warnings go to standard error. `topstory --version` prints the version.
 """
 
 EXAMPLES = {
+    "simulate": """\
+```console notest
+$ topstory simulate week/ --events 36000000 --days 7 --seed 1
+$ topstory simulate september/ --events 5000000 --days 10 --start 2008-09-01 --raw
+$ topstory simulate day.gz --events 1000000 --format r6a
+```
+""",
     "import": """\
 ```console notest
 $ topstory import r6a ydata-fp-td-clicks-v1_0.2009050*.gz logs/
@@ -72,15 +82,25 @@ $ topstory tune logs/ --policy linucb-hybrid
 $ topstory tune logs/ --policy egreedy --grid 0.05,0.1,0.2 --sizes 1,0.1,0.01
 ```
 """,
+    "study": """\
+```console notest
+$ topstory study report/
+$ topstory study report/ --scale paper --tune-ridge
+$ topstory study report/ --tuning may-01/ --evaluation may-03-09/ --exploration september/
+$ topstory study report/ --scale paper --engine ray --address auto
+```
+""",
     "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
     "demo": "```console notest\n$ topstory demo\n```\n",
 }
 
 JSON = {
+    "simulate": "JSON of simulate",
     "import": "JSON of import",
     "export": "JSON of export",
     "replay": "JSON of replay and demo",
     "tune": "JSON of tune",
+    "study": "JSON of study",
     "inspect": "JSON of inspect",
     "demo": "JSON of replay and demo",
 }
@@ -136,8 +156,8 @@ def _default(option: Any) -> str:
         return " Required."
     if option.default is None or option.is_flag:
         return ""
-    value = option.default
-    return f" Default: {value}." if isinstance(value, str) else f" Default: {value:,}."
+    text = isinstance(option.default, str)
+    return f" Default: {option.default if text else format(option.default, ',')}."
 
 
 def _cell(text: str) -> str:
@@ -145,6 +165,9 @@ def _cell(text: str) -> str:
 
 
 def _schema() -> Iterator[str]:
+    yield f"## {JSON['simulate']}\n"
+    yield "Fields may be added.\n"
+    yield from _record(SimulationReport)
     yield f"## {JSON['import']}\n"
     yield "Lines count from 1. Fields may be added.\n"
     for told in (ImportReport, Fault):
@@ -160,6 +183,10 @@ def _schema() -> Iterator[str]:
     yield "Intervals are pairs, low and high; what cannot be known is null. Fields may be added.\n"
     for tuned in (TuneReport, CurveReport, PointReport, EstimateReport):
         yield from _record(tuned)
+    yield f"## {JSON['study']}\n"
+    yield "Sizes and lifts are shares; what cannot be known is null. Fields may be added.\n"
+    for studied in (StudyReport, Table1, Row, Cell, Number):
+        yield from _record(studied)
     yield f"## {JSON['inspect']}\n"
     yield "Times are in UTC; what cannot be known is null. Fields may be added.\n"
     for found in (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown):

@@ -14,6 +14,7 @@ EXPORTS = {
     "obp": "Open Bandit Pipeline: the bandit_feedback dictionary, as .npz",
     "dsjson": "Vowpal Wabbit: decision-service JSON lines",
     "jsonl": "plain layout: one JSON object a line, and the articles beside it",
+    "r6a": "Yahoo! Today Module, version 1: text; gzipped if OUT ends in .gz",
 }
 
 
@@ -27,7 +28,7 @@ def export(
 
     Args:
         log: the log.
-        to: `obp`, `dsjson` or `jsonl`.
+        to: one of EXPORTS.
         out: the file; it is replaced if it exists.
         progress: told how many more events are done.
 

@@ -48,7 +48,8 @@ class OwnLogs:
         tuning: a log to choose parameters on.
         evaluation: another, to judge the policies on.
         exploration: a third for the warm policies' offsets; without it they are fitted on the
-            tuning log's first tenth, and tuning is done on the rest.
+            tuning log's first tenth, and tuning is done on the rest. Where all three are raw, the
+            features are learned from it too.
     """
 
     tuning: EventLog
@@ -59,6 +60,13 @@ class OwnLogs:
         given = {"tuning": self.tuning, "evaluation": self.evaluation}
         if self.exploration is not None:
             given["exploration"] = self.exploration
+        raw = {role for role, log in given.items() if log.profiles is not None}
+        if raw and raw != {*given, "exploration"}:
+            raise ValueError(
+                f"features are made of raw profiles, by a log of random exploration, for all logs "
+                f"or for none: here the {' and '.join(sorted(raw))} log has them, of "
+                f"{', '.join(given)}"
+            )
         for role, log in given.items():
             if not len(log):
                 raise ValueError(f"the {role} log has no events")
@@ -75,12 +83,20 @@ class OwnLogs:
         explored = FIRST_TENTH if self.exploration is None else fingerprint(self.exploration)
         return {**known, "exploration": explored}
 
-    @property
+    @cached_property
     def logs(self) -> Logs:
-        """As they are, or with the tuning log split."""
+        """With features made of raw profiles, if they are raw; or with the tuning log split."""
         if self.exploration is not None:
+            if self.exploration.profiles is not None:
+                return self._featured(self.exploration)
             return Logs(self.tuning, self.evaluation, self.exploration)
         tenth = len(self.tuning) // 10
         if not tenth:
             return Logs(self.tuning, self.evaluation, None)
         return Logs(self.tuning[tenth:], self.evaluation, self.tuning[:tenth])
+
+    def _featured(self, exploration: EventLog) -> Logs:
+        from topstory.features import FeatureBuilder
+
+        builder = FeatureBuilder().fit(exploration)
+        return Logs(*(builder.apply(log) for log in (self.tuning, self.evaluation, exploration)))

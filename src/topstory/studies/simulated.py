@@ -1,10 +1,18 @@
-"""The logs of a simulated study: random exploration long before, a tuning day, and a week."""
+"""The logs of a simulated study, laid out as the paper's (§5.2).
+
+Features are learned from random exploration in September 2008, parameters chosen on 1 May 2009,
+policies judged on the week from 3 May.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
+from topstory.engines import Engine
+from topstory.events.simulator import TodayModule
+from topstory.features import FeatureBuilder
 from topstory.studies.logs import Logs
 
 
@@ -19,32 +27,49 @@ class Scale:
 
 SCALES = {
     "demo": Scale(200_000, 500_000, 3_000_000),
-    "paper": Scale(2_000_000, 4_700_000, 36_000_000),
+    "paper": Scale(1_000_000, 4_700_000, 36_000_000),
 }
+SEPTEMBER, MAY_1, MAY_3 = "2008-09-01", "2009-05-01", "2009-05-03"
+MONTH, DAY, WEEK = 30, 1, 7
+FEATURES = "features.safetensors"
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """Logs of one simulated world."""
+    """Logs of one simulated world; the fitted features are kept in the study's folder."""
 
     scale: Scale
     seed: int
+    folder: Path
+    engine: Engine
 
     @property
     def known_by(self) -> dict[str, str]:
         """Scale and seed: a world is the same each time it is made."""
         return {
-            "tuning": f"{self.scale.tuning:,} simulated events, seed {self.seed}",
-            "evaluation": f"{self.scale.evaluation:,} simulated events, seed {self.seed}",
-            "exploration": f"{self.scale.exploration:,} simulated events, seed {self.seed}",
+            role: f"{events:,} simulated events, seed {self.seed}"
+            for role, events in (
+                ("tuning", self.scale.tuning),
+                ("evaluation", self.scale.evaluation),
+                ("exploration", self.scale.exploration),
+            )
         }
 
     @cached_property
     def logs(self) -> Logs:
         """Made anew, the same each time."""
-        from topstory.cli.demo_log import simulated_log
-
-        explored, both = simulated_log(
-            self.scale.tuning + self.scale.evaluation, self.scale.exploration, self.seed
+        world = TodayModule(self.seed)
+        raw = world.random_log(self.scale.exploration, SEPTEMBER, MONTH, seed=1, raw=True)
+        kept = self.folder / FEATURES
+        if kept.exists():
+            features = FeatureBuilder.load(kept)
+        else:
+            features = FeatureBuilder(engine=self.engine, seed=self.seed).fit(raw)
+            features.save(kept)
+        return Logs(
+            tuning=world.random_log(self.scale.tuning, MAY_1, DAY, seed=2, features=features),
+            evaluation=world.random_log(
+                self.scale.evaluation, MAY_3, WEEK, seed=3, features=features
+            ),
+            exploration=features.apply(raw),
         )
-        return Logs(both[: self.scale.tuning], both[self.scale.tuning :], explored)

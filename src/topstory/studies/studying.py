@@ -74,26 +74,18 @@ def study(
         progress: called with (what is done, work done, work in all).
     """
     settings = checked(policies, sizes, epsilons, alphas, repeats, tune_on, tune_ridge, seed)
-    source = _source(scale, tuning, evaluation, exploration, seed)
     where = named_engine(engine)
+    source: Source
+    if tuning is not None and evaluation is not None:
+        source = OwnLogs(tuning, evaluation, exploration)
+    elif tuning is not None or evaluation is not None or exploration is not None:
+        raise ValueError("logs of your own come in pairs: give both tuning and evaluation")
+    elif scale not in SCALES:
+        raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
+    else:
+        source = Simulated(SCALES[scale], seed, Path(out), where)
     with Journal(Path(out), source.known_by, made_by()) as journal:
         return _Sitting(settings, source, where, journal, progress).study()
-
-
-def _source(
-    scale: str,
-    tuning: EventLog | None,
-    evaluation: EventLog | None,
-    exploration: EventLog | None,
-    seed: int,
-) -> Source:
-    if tuning is not None and evaluation is not None:
-        return OwnLogs(tuning, evaluation, exploration)
-    if tuning is not None or evaluation is not None or exploration is not None:
-        raise ValueError("logs of your own come in pairs: give both tuning and evaluation")
-    if scale not in SCALES:
-        raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
-    return Simulated(SCALES[scale], seed)
 
 
 class _Sitting:

@@ -24,10 +24,21 @@ from topstory.events.simulator.sight import Sight
 from topstory.events.simulator.window import Window
 from topstory.events.times import SECOND, Times
 from topstory.events.visitors import Visitors
+from topstory.events.writers.r6a import write_r6a_parts
 from topstory.kernels.simulation import show, visit
 
 CHUNK = 1 << 19  # events drawn at a time, on one core
 Progress = Callable[[int], object]  # called with the number of events made since the last call
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a simulated log on disk is like."""
+
+    events: int
+    articles: int
+    ctr: float
+    bytes: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +70,33 @@ class RandomTraffic:
                 threads.shutdown(cancel_futures=True)
         return self._log(room)
 
-    def write(self, folder: str | PathLike[str], progress: Progress | None = None) -> None:
-        """All of it into a folder, in bounded memory, whole or not at all."""
-        with replacing(Path(folder), check_replaceable) as fresh, Appender(fresh) as appender:
+    def write(
+        self, out: str | PathLike[str], format: str, progress: Progress | None = None
+    ) -> Written:
+        """All of it into a folder or, as r6a, a file; in bounded memory, whole or not at all."""
+        clicks = 0.0
+
+        def parts() -> Iterator[EventLog]:
+            nonlocal clicks
             for part in self.parts():
-                appender.append(part)
+                clicks += float(part.payoff.sum(dtype=np.float64))
+                yield part
                 if progress is not None:
                     progress(len(part))
-            appender.finish()
+
+        out = Path(out)
+        if format == "r6a":
+            write_r6a_parts(parts(), out, lambda _: None)
+        elif format == "log":
+            with replacing(out, check_replaceable) as fresh, Appender(fresh) as appender:
+                for part in parts():
+                    appender.append(part)
+                appender.finish()
+        else:
+            raise ValueError(f"format must be 'log' or 'r6a', got {format!r}")
+        files = [out] if out.is_file() else [path for path in out.rglob("*") if path.is_file()]
+        size = sum(path.stat().st_size for path in files)
+        return Written(self.events, len(self.articles.ids), clicks / self.events, size)
 
     def parts(self) -> Iterator[EventLog]:
         """All of it, batch after batch in the order of time."""

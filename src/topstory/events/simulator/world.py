@@ -17,7 +17,7 @@ from topstory.events.log import EventLog
 from topstory.events.simulator.live import Played, Player, Visit, play, visits_of
 from topstory.events.simulator.newsroom import Newsroom
 from topstory.events.simulator.population import Population
-from topstory.events.simulator.random_traffic import Progress, RandomTraffic
+from topstory.events.simulator.random_traffic import Progress, RandomTraffic, Written
 from topstory.events.simulator.settings import Settings
 from topstory.events.simulator.sight import Features, Sight, look
 from topstory.events.simulator.taste import Taste
@@ -97,7 +97,7 @@ class TodayModule:
 
     def write_log(
         self,
-        folder: str | PathLike[str],
+        out: str | PathLike[str],
         events: int,
         start: Moment = MAY,
         days: float = 1,
@@ -105,23 +105,14 @@ class TodayModule:
         seed: int = 0,
         raw: bool = False,
         features: Features | None = None,
+        format: str = "log",
         progress: Progress | None = None,
-    ) -> None:
-        """The same log, streamed into a folder: for more events than fit in memory."""
-        self._traffic(events, start, days, seed, raw, features).write(folder, progress)
+    ) -> Written:
+        """The same log, streamed to disk: for more events than fit in memory.
 
-    def random_parts(
-        self,
-        events: int,
-        start: Moment = MAY,
-        days: float = 1,
-        *,
-        seed: int = 0,
-        raw: bool = False,
-        features: Features | None = None,
-    ) -> Iterator[EventLog]:
-        """The same log, batch after batch: for other formats, or other tools."""
-        return self._traffic(events, start, days, seed, raw, features).parts()
+        `format` is "log" for a folder, or "r6a" for a file of Yahoo's text.
+        """
+        return self._traffic(events, start, days, seed, raw, features).write(out, format, progress)
 
     # -- live --
 

@@ -1,0 +1,177 @@
+"""`topstory study`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from topstory.cli.study_report import StudyReport
+
+
+def study(
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="A folder for the report and all its numbers.")
+    ],
+    scale: Annotated[
+        str,
+        typer.Option(
+            metavar="SCALE",
+            help="Of simulated logs: demo (0.5 M events to tune on, 3 M to judge on) or paper "
+            "(4.7 M and 36 M).",
+        ),
+    ] = "demo",
+    tuning: Annotated[
+        Path | None,
+        typer.Option(metavar="LOG", help="Your own log to choose parameters on."),
+    ] = None,
+    evaluation: Annotated[
+        Path | None,
+        typer.Option(metavar="LOG", help="Your own log to judge the policies on."),
+    ] = None,
+    exploration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOG",
+            help="Your own log of random exploration, for the offsets of warm policies, and for "
+            "features if all three logs are raw. By default the tuning log's first tenth.",
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,…", help="Which policies. By default all ten that learn."),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S,T,…",
+            help="The shares of retained events to learn from. By default the paper's: "
+            "1,0.3,0.2,0.1,0.05,0.01.",
+        ),
+    ] = None,
+    epsilons: Annotated[
+        str | None, typer.Option(metavar="E,F,…", help="Values of epsilon to try.")
+    ] = None,
+    alphas: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="Values of alpha to try.")
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="How many seeds to average. By default 1, and 3 for sizes of 5 % and below.",
+        ),
+    ] = None,
+    tune_on: Annotated[
+        str,
+        typer.Option(metavar="BUCKET", help="The bucket that decides: deployment or learning."),
+    ] = "deployment",
+    tune_ridge: Annotated[
+        bool,
+        typer.Option(
+            "--tune-ridge",
+            help="Search the ridge of disjoint and hybrid models as well, and say what it earns.",
+        ),
+    ] = False,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="The same seed, the same result.")
+    ] = 0,
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="Where: serial, local (all cores) or ray.")
+    ] = "local",
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="A", help="ray: the cluster's address. By default this machine."),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of a table.")
+    ] = False,
+) -> None:
+    """The paper's whole evaluation: tune every policy, judge it on another log, write a report.
+
+    Every finished run is recorded at once: interrupted, the same command goes on where it was.
+    OUT holds report.html, table1 as csv, md and tex, runs.parquet, and the figures.
+    """
+    import topstory as ts
+    from topstory.cli.choosing import listed
+    from topstory.cli.consoles import remarks
+    from topstory.cli.lists import numbers
+    from topstory.cli.printing import print_json
+    from topstory.cli.progress import work_bar
+    from topstory.cli.study_report import StudyReport
+    from topstory.cli.warnings import told_once
+    from topstory.engines import engine as named_engine
+
+    logs = {
+        role: None if path is None else ts.EventLog.read(path)
+        for role, path in (
+            ("tuning", tuning),
+            ("evaluation", evaluation),
+            ("exploration", exploration),
+        )
+    }
+    console = remarks()
+    with told_once(console), work_bar(console, "study") as follow:
+        found = ts.study(
+            out,
+            scale=scale,
+            **logs,
+            policies=listed(policy),
+            sizes=numbers(sizes, "--sizes"),
+            epsilons=numbers(epsilons, "--epsilons"),
+            alphas=numbers(alphas, "--alphas"),
+            repeats=repeats,
+            tune_on=tune_on,
+            tune_ridge=tune_ridge,
+            seed=seed,
+            engine=named_engine(engine, address=address),
+            progress=lambda what, done, total: follow(done, total, what),
+        )
+        page = found.write()
+    report = found.report()
+    told = StudyReport(
+        format="topstory-study",
+        version=1,
+        out=str(out),
+        report=str(page),
+        summary=report.summary,
+        table=report.table,
+        replays=len(found.tuned) + len(found.evaluated),
+        seconds=found.seconds,
+    )
+    if json:
+        print_json(told)
+    else:
+        _show(told)
+
+
+def _show(told: "StudyReport") -> None:
+    from topstory.cli.consoles import answers
+    from topstory.cli.tables import plain_table
+    from topstory.cli.wording import number
+    from topstory.report.wording import share
+
+    console = answers()
+    table = plain_table(
+        "deployment CTR", *(share(size) for size in told.table.sizes), title="Relative to random"
+    )
+    for row in told.table.rows:
+        table.add_row(
+            row.name,
+            *(
+                f"[bold]{number(cell.deploy.value, 3)}[/]"
+                if cell.best_deploy
+                else number(cell.deploy.value, 3)
+                for cell in row.cells
+            ),
+        )
+    console.print(table)
+    console.print()
+    for place, sentence in enumerate(told.summary):
+        console.print(sentence, style=None if place else "bold", markup=False, soft_wrap=True)
+    console.print(
+        f"\n{told.replays:,} replays in {told.seconds:.0f} s. The report: {told.report}",
+        markup=False,
+        soft_wrap=True,
+    )
