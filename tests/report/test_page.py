@@ -1,0 +1,146 @@
+"""The report in a real browser: it draws, it switches, it fits, and it asks nothing of anyone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+from tests.report.browser import chromium
+from tests.studies.small import small_study
+
+PLOTS = 4 + 4 + 2 + 1 + 1  # panels of figures 2, 3, 4 and 5, and over time
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    policies = ["egreedy", "ucb", "egreedy-seg", "ucb-seg", "egreedy-disjoint", "linucb-disjoint"]
+    policies += ["egreedy-hybrid", "linucb-hybrid", "ucb-warm"]
+    folder = tmp_path_factory.mktemp("report") / "out"
+    small_study(folder, policies=policies, alphas=[0.3, 0.1]).write()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+class Opened:
+    """A page, and all that it said and asked for."""
+
+    def __init__(self, browser: Browser, path: Path, **context: Any) -> None:
+        self.page: Page = browser.new_context(**context).new_page()
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-drawn]")
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, out: Path) -> Opened:
+    return Opened(browser, out / "report.html", viewport={"width": 1280, "height": 900})
+
+
+def test_every_figure_draws(opened: Opened) -> None:
+    drawn = opened.page.evaluate(
+        "[...document.querySelectorAll('.plot')].map(p => p.querySelectorAll('.trace').length)"
+    )
+    assert len(drawn) == PLOTS
+    assert all(traces > 0 for traces in drawn), drawn
+    assert opened.said == []
+
+
+def test_no_request_leaves_the_page(opened: Opened) -> None:
+    assert [url for url in opened.asked if not url.startswith("file:")] == []
+    assert len(opened.asked) == 1  # the page itself
+    policy = opened.page.get_attribute("meta[http-equiv]", "content")
+    assert policy is not None
+    assert policy.startswith("default-src 'none'")
+
+
+def test_the_switch_shows_the_papers_numbers(opened: Opened) -> None:
+    theirs = opened.page.locator("td .paper").first
+    assert not theirs.is_visible()
+    opened.page.locator(".switch").click()
+    assert theirs.is_visible()
+    assert theirs.inner_text().split() == ["1.596", "0%"]  # ε-greedy, deploy, 100 %
+    opened.page.locator(".switch").click()
+    assert not theirs.is_visible()
+
+
+def test_a_cell_tells_its_interval_on_hover(opened: Opened) -> None:
+    cell = opened.page.locator(".table1 td").nth(4)
+    cell.hover()
+    tip = opened.page.locator("#tip")
+    assert tip.is_visible()
+    assert "95 % interval" in tip.inner_text()
+
+
+def test_the_best_of_each_column_is_bold(opened: Opened) -> None:
+    columns: dict[int, list[tuple[float, bool]]] = {}
+    for row in opened.page.locator(".table1 tbody tr").all():
+        for place, cell in enumerate(row.locator("td").all()):
+            value = float(cell.locator("b").first.inner_text())
+            best = "best" in (cell.get_attribute("class") or "")
+            columns.setdefault(place, []).append((value, best))
+    for cells in columns.values():
+        assert sum(best for _, best in cells) == 1
+        assert max(cells)[0] == next(value for value, best in cells if best)
+
+
+def test_another_data_size_redraws_the_tuning_curves(opened: Opened) -> None:
+    place = opened.page.locator("#figure2 .plot").first
+    read = "p => p.data.filter(t => t.visible && t.meta).map(t => t.meta.size)"
+    assert set(place.evaluate(read)) == {1}
+    opened.page.locator("#figure2 .sizes label").nth(1).click()
+    assert set(place.evaluate(read)) == {0.05}
+
+
+def test_a_click_on_a_name_hides_the_policy(opened: Opened) -> None:
+    place = opened.page.locator("#figure4 .plot").first
+    read = "p => p.data.filter(t => t.visible).map(t => t.meta.policy)"
+    assert "ucb-seg" in place.evaluate(read)
+    opened.page.locator("#figure4 button[data-policy=ucb-seg]").click()
+    assert "ucb-seg" not in place.evaluate(read)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone_by_day_and_night(browser: Browser, out: Path, scheme: Any) -> None:
+    phone = Opened(
+        browser,
+        out / "report.html",
+        viewport={"width": 390, "height": 844},
+        color_scheme=scheme,
+        is_mobile=True,
+        has_touch=True,
+    )
+    assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
+    paper, ink = phone.page.evaluate(
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    )
+    brightness = [sum(map(int, c[4:-1].split(","))) for c in (paper, ink)]
+    assert (brightness[0] < brightness[1]) == (scheme == "dark")
+    assert phone.said == []
+
+
+def test_it_prints_without_controls(browser: Browser, out: Path) -> None:
+    paper = Opened(browser, out / "report.html")
+    paper.page.emulate_media(media="print")
+    assert not paper.page.locator("nav").is_visible()
+    assert not paper.page.locator(".sizes").is_visible()
+    assert paper.page.locator(".table1").is_visible()
+
+
+@pytest.mark.parametrize("key", ["figure2", "figure3", "figure4", "figure5", "over_time"])
+def test_each_figure_stands_on_its_own(browser: Browser, out: Path, key: str) -> None:
+    alone = Opened(browser, out / "figures" / f"{key}.html")
+    assert alone.page.locator(".plot .main-svg").count() > 0
+    assert alone.said == []
+    assert all(url.startswith("file:") for url in alone.asked)
