@@ -29,7 +29,8 @@ def test_it_writes_all_its_files_and_says_where_the_report_is(logs: Path, tmp_pa
     assert f"The report: {out / 'report.html'}" in printed
     assert "ε-greedy" in printed
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    figures = [f"figures/figure{n}.{kind}" for n in (2, 3, 4, 5) for kind in ("html", "svg", "png")]
+    # Too few trials here for Figure 3: no article was chosen 100 times.
+    figures = [f"figures/figure{n}.{kind}" for n in (2, 4, 5) for kind in ("html", "svg", "png")]
     assert names >= {
         *("report.html", "runs.parquet", "table1.csv", "table1.md", "table1.tex"),
         *figures,

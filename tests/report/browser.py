@@ -24,9 +24,7 @@ def chromium() -> Iterator[Browser]:
         found = next((path for name in NAMES if (path := shutil.which(name))), None)
         path = found or playwright.chromium.executable_path
         if not Path(path).exists():
-            pytest.fail(
-                "there is no Chromium: `make test` installs one, or apt-get install chromium"
-            )
+            pytest.fail("there is no Chromium: `make test` installs one")
         browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
         try:
             yield browser
