@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test check bench docs clean
+.PHONY: help install demo browser test check bench docs clean
 
 # The first Python on this machine that is new enough; `make PYTHON=... install` names another.
 PYTHON ?= $(firstword $(foreach python,python3 python3.13 python3.12 python3.11,$(shell \
@@ -30,10 +30,18 @@ $(KERNELS): $(wildcard src/topstory/kernels/*.py)
 	@mkdir -p $(@D)
 	@touch $@
 
-demo: install $(KERNELS) ## Replay the paper's twelve policies and print the table
-	@$(BIN)/topstory demo
+demo: install $(KERNELS) ## Run the paper's whole evaluation on simulated logs, and say where the report is
+	@$(BIN)/topstory study .cache/demo
 
-test: install ## Run the tests, the doctests and the documentation's snippets
+# The report is tested in a real browser: the machine's own, or one that is installed here.
+browser: install
+	@command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null \
+		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+			&& apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } \
+		|| $(BIN)/playwright install --with-deps chromium \
+		|| { echo "the tests need Chromium, and it could not be installed" >&2; exit 1; }
+
+test: install browser ## Run the tests, the doctests and the documentation's snippets
 	@$(BIN)/pytest -q -n 2
 
 check: install ## Run the linters, the type checker, the import rules and a strict build of the docs
