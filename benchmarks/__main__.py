@@ -24,6 +24,7 @@ from benchmarks import (
     simulation,
     startup,
     storage,
+    study,
 )
 from benchmarks.tables import Section, fill_in
 
@@ -36,6 +37,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "log": storage.run,
     "import": importing.run,
     "simulate": simulation.run,
+    "study": study.run,
 }
 RESULTS = ROOT / ".cache" / "bench" / "results.json"
 

@@ -47,9 +47,12 @@ def draw(figure: Figure) -> Mapping[str, bytes]:
         axes = drawing.subplots(rows, columns, squeeze=False)
         for place, panel in zip(axes.flat, figure.panels, strict=False):
             _panel(place, panel, set(figure.hidden))
-        handles, labels = axes.flat[0].get_legend_handles_labels()
         if figure.legend:
-            drawing.legend(handles, labels, loc="lower center", ncols=5, fontsize=7)
+            named: dict[str, Any] = {}
+            for place in axes.flat:
+                for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
+                    named.setdefault(label, handle)
+            drawing.legend(named.values(), named.keys(), loc="lower center", ncols=5, fontsize=7)
         drawing.tight_layout(rect=(0, 0.5 / (2.7 * rows + 0.5) if figure.legend else 0, 1, 1))
         return {kind: _saved(drawing, kind) for kind in FORMATS}
 
