@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo browser test check bench docs clean
+.PHONY: help install demo browser test study check bench docs clean
 
 # The first Python on this machine that is new enough; `make PYTHON=... install` names another.
 PYTHON ?= $(firstword $(foreach python,python3 python3.13 python3.12 python3.11,$(shell \
@@ -43,6 +43,9 @@ browser: install
 
 test: install browser ## Run the tests, the doctests and the documentation's snippets
 	@$(BIN)/pytest -q -n 2
+
+study: install ## Test what the paper found on minutes of simulated traffic
+	@$(BIN)/pytest -q -m long
 
 check: install ## Run the linters, the type checker, the import rules and a strict build of the docs
 	$(BIN)/ruff check .

@@ -106,7 +106,8 @@ def _events(out: Path) -> int:
     import pyarrow.parquet as pq
 
     runs = pq.read_table(out / "runs.parquet", columns=["events", "bucket"])
-    return sum(runs["events"].to_pylist()) // 2  # both buckets come from one replay
+    events: list[int] = runs["events"].to_numpy().tolist()
+    return sum(events) // 2  # both buckets come from one replay
 
 
 def _memory(process: psutil.Process) -> int:

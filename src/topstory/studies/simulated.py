@@ -18,19 +18,22 @@ from topstory.studies.logs import Logs
 
 @dataclass(frozen=True)
 class Scale:
-    """How many events the logs have."""
+    """How many events the logs have, and over how many days."""
 
     exploration: int
     tuning: int
     evaluation: int
+    tuning_days: float = 1
+    evaluation_days: float = 7
 
 
 SCALES = {
-    "demo": Scale(200_000, 500_000, 3_000_000),
-    "paper": Scale(1_000_000, 4_700_000, 36_000_000),
+    # A few hours and a day: spread over a week, so few visits would teach too little of an article.
+    "demo": Scale(300_000, 500_000, 3_000_000, 0.25, 1),
+    "paper": Scale(8_000_000, 4_700_000, 36_000_000),
 }
 SEPTEMBER, MAY_1, MAY_3 = "2008-09-01", "2009-05-01", "2009-05-03"
-MONTH, DAY, WEEK = 30, 1, 7
+MONTH = 30  # days
 FEATURES = "features.safetensors"
 
 
@@ -66,10 +69,11 @@ class Simulated:
         else:
             features = FeatureBuilder(engine=self.engine, seed=self.seed).fit(raw)
             features.save(kept)
-        return Logs(
-            tuning=world.random_log(self.scale.tuning, MAY_1, DAY, seed=2, features=features),
-            evaluation=world.random_log(
-                self.scale.evaluation, MAY_3, WEEK, seed=3, features=features
-            ),
-            exploration=features.apply(raw),
+        tuning, evaluation = (
+            world.random_log(events, start, days, seed=seed, features=features)
+            for events, start, days, seed in (
+                (self.scale.tuning, MAY_1, self.scale.tuning_days, 2),
+                (self.scale.evaluation, MAY_3, self.scale.evaluation_days, 3),
+            )
         )
+        return Logs(tuning, evaluation, features.apply(raw))

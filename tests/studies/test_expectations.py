@@ -1,0 +1,82 @@
+"""What the paper found, found again in a simulated world, at the demo's scale: `make study`.
+
+Contexts are the users' true groups, so that what is tested are the policies and the study, not how
+much a feature model could learn. One world, fixed seeds: every number below is the same each time.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import topstory as ts
+from topstory.report import Report
+
+pytestmark = pytest.mark.long
+
+MODELS = {"": "ucb", "-warm": "ucb-warm", "-seg": "ucb-seg"}
+MODELS |= {"-disjoint": "linucb-disjoint", "-hybrid": "linucb-hybrid"}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> ts.Study:
+    world = ts.TodayModule(seed=0)
+    return ts.study(
+        tmp_path_factory.mktemp("study") / "out",
+        exploration=world.random_log(500_000, "2008-09-01", 7, seed=1),
+        tuning=world.random_log(1_000_000, "2009-05-01", 0.25, seed=2),
+        evaluation=world.random_log(3_000_000, "2009-05-03", 1, seed=3),
+        sizes=[1.0, 0.05, 0.01],
+    )
+
+
+@pytest.fixture(scope="module")
+def report(study: ts.Study) -> Report:
+    return study.report()
+
+
+def ctr(report: Report, policy: str, size: float = 1.0, bucket: str = "deploy") -> float:
+    row = next(row for row in report.table.rows if row.policy == policy)
+    value = getattr(next(cell for cell in row.cells if cell.size == size), bucket).value
+    assert isinstance(value, float)
+    return value
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_an_upper_confidence_bound_earns_more_while_it_learns(report: Report, model: str) -> None:
+    assert ctr(report, MODELS[model], bucket="learn") >= ctr(
+        report, f"egreedy{model}", bucket="learn"
+    )
+
+
+@pytest.mark.parametrize("model", ["-warm", "-seg", "-disjoint", "-hybrid"])
+def test_features_help(report: Report, model: str) -> None:
+    assert ctr(report, f"egreedy{model}") > ctr(report, "egreedy")
+    assert ctr(report, MODELS[model]) > ctr(report, "ucb")
+
+
+@pytest.mark.parametrize("model", ["-warm", "-seg", "-disjoint", "-hybrid"])
+def test_who_knows_the_user_beats_hindsight(report: Report, model: str) -> None:
+    omniscient = report.table.omniscient.value
+    assert omniscient is not None
+    assert ctr(report, f"egreedy{model}") > omniscient
+    assert ctr(report, MODELS[model]) > omniscient
+
+
+def test_hybrid_learns_from_other_articles_when_data_are_sparse(report: Report) -> None:
+    best = ctr(report, "linucb-hybrid", 0.01)
+    assert best > max(ctr(report, name, 0.01) for name in ("ucb-seg", "linucb-disjoint"))
+    assert ctr(report, "egreedy-hybrid", 0.01) > ctr(report, "egreedy-disjoint", 0.01)
+
+
+@pytest.mark.parametrize("policy", ["egreedy", "egreedy-seg", "ucb-seg", "ucb", "linucb-disjoint"])
+def test_tuning_curves_of_the_learning_bucket_are_inverted_us(report: Report, policy: str) -> None:
+    curve = next(c for c in report.curves if c.policy == policy and c.size == 1.0)
+    values = [point.learn.value or 0.0 for point in curve.points]
+    assert 0 < values.index(max(values)) < len(values) - 1
+
+
+def test_only_who_knows_the_user_lifts_an_articles_ctr(report: Report) -> None:
+    lifts = {cloud.policy: cloud.mean_lift or 0.0 for cloud in report.scatters}
+    assert abs(lifts.pop("egreedy")) < 0.02
+    assert abs(lifts.pop("ucb")) < 0.02
+    assert min(lifts.values()) > 0.15
