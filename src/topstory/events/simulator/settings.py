@@ -56,12 +56,12 @@ class Settings:
 
     # -- clicks --
     ctr: float = 0.035  # of articles shown at random
-    group_rates: tuple[float, ...] = (0.45, -0.55, 0.25, -0.15, -0.05)  # groups that click more
-    popularity: float = 0.13  # deviation between articles
-    topic_popularity: float = 0.27  # deviation between topics
+    group_rates: tuple[float, ...] = (0.60, -0.85, 0.35, -0.20, -0.10)  # groups that click more
+    popularity: float = 0.15  # deviation between articles: some are duds
+    topic_popularity: float = 0.25  # deviation between topics
     decay: float = 0.02  # an hour: each article's is uniform between 0 and this
     daily: float = 0.10  # how much more is clicked in the evening than on average
-    preference: float = 0.55  # how much a group prefers its topics
+    preference: float = 0.56  # how much a group prefers its topics
     affinity: float = 3.0  # of a group to its own topic, against the noise of the others
     own_appeal: float = 0.04  # deviation of an article's appeal to a group, beyond its topics
 
