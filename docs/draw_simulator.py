@@ -128,7 +128,7 @@ def panels(
         ("CTRs of articles", [f"{e:.0%}" for e in edges[:-1]], counts.tolist(), "articles"),
         ("CTR by user group", [f"group {g + 1}" for g in range(5)], [100 * r for r in rates], "%"),
         ("CTR by hour of day, UTC", [str(h) for h in range(24)], (100 * by_hour).tolist(), "%"),
-        ("Ceilings: relative CTR without noise", list(names), [mean[n] for n in names], "× random"),
+        ("Ceilings: relative CTR", list(names), [mean[n] for n in names], "× random"),
     ]
 
 

@@ -107,7 +107,7 @@ class Newsroom:
             id=f"{when:%Y%m%d-%H}-{number}",
             born=hour,
             topics=topics,
-            popularity=float(have.popularity * _dud(random) + self.topic_popularity @ topics),
+            popularity=float(random.normal(0, have.popularity) + self.topic_popularity @ topics),
             decay=float(random.uniform(0, have.decay)),
             appeal=random.normal(0, have.own_appeal, GROUPS),
             luck=float(random.gumbel(0, 1) * have.staying),
@@ -131,11 +131,6 @@ class Newsroom:
             faithful = random.random() < self.settings.fidelity and len(own)
             tags.add(int(random.choice(own if faithful else len(owners))))
         return tuple(f"{kind}-{tag:02}" for tag in sorted(tags))
-
-
-def _dud(random: np.random.Generator) -> float:
-    """Mean 0, deviation 1, and a long tail below: there are duds, but no article takes over."""
-    return float(-(random.gumbel() - np.euler_gamma) * math.sqrt(6) / math.pi)
 
 
 def _standard(values: Floats) -> Floats:
