@@ -42,16 +42,21 @@ def pool_fault(pool: Sequence[str], known: Mapping[str, object] | None = None) -
     """
     if not pool:
         return "the pool is empty"
-    try:
-        for key in pool:
-            as_id(key, "")
-    except ValueError:
+    # ASCII can be written, and is seen for all ids at once: most pools differ from the others.
+    if "" in pool or not ("".join(pool).isascii() or all(map(_is_id, pool))):
         return "the pool lists an article id that is empty or not a text"
     if len(set(pool)) < len(pool):
         return "the pool lists an article twice"
     if known is not None and any(key not in known for key in pool):
         return "the pool lists an article that the articles file does not have"
     return None
+
+
+def _is_id(key: str) -> bool:
+    try:
+        return bool(as_id(key, ""))
+    except ValueError:
+        return False
 
 
 class Gathering:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,8 +73,8 @@ class Tables:
         refuse(misfits, "the user has another number of features than the first one")
         good = np.flatnonzero(~bad)
         if known is None:
-            used = (pools[number] for number in np.unique(pool[good]).tolist())
-            known = ArticleTable(tuple(dict.fromkeys(key for ids in used for key in ids)))
+            used = [pools[number] for number in np.unique(pool[good]).tolist()]
+            known = ArticleTable(tuple(dict.fromkeys(chain.from_iterable(used))))
         codes, values = coded(columns["shown"])
         shown = [known.index.get(as_text(value) or "", NOWHERE) for value in values]
         sizes = np.array([len(ids) for ids in pools])
