@@ -162,6 +162,8 @@ def test_mistakes_are_told_before_anything_is_read(tmp_path: Path) -> None:
         import_log("r6a", tmp_path / "nowhere.gz", out)
     with pytest.raises(FileNotFoundError, match="it is a folder"):
         import_log("r6a", tmp_path, out)
+    with pytest.raises(FileNotFoundError, match=f"{os.devnull}: it is not a regular file"):
+        import_log("r6a", os.devnull, out)
     with pytest.raises(ValueError, match="there is nothing to import"):
         import_log("r6a", [], out)
     with pytest.raises(ValueError, match="r6a has no option 'position'"):

@@ -148,21 +148,31 @@ def test_a_process_that_dies_is_told() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_no_process_outlives_one_that_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_no_process_outlives_an_import_that_is_ended(tmp_path: Path, how: signal.Signals) -> None:
     file = tmp_path / "day.jsonl"
     file.write_bytes(jsonl(1) * 400_000)
     call = "from topstory.cli import main; main()"
     arguments = ["import", "jsonl", str(file), str(tmp_path / "log"), "--workers", "2"]
-    process = subprocess.Popen([sys.executable, "-c", call, *arguments])
+    process = subprocess.Popen(
+        [sys.executable, "-c", call, *arguments], stderr=subprocess.PIPE, start_new_session=True
+    )
     until = time.monotonic() + 60
     children: list[psutil.Process] = []
     while len(children) < 3 and time.monotonic() < until:  # the third one counts semaphores
         children = psutil.Process(process.pid).children()
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    if how is signal.SIGINT:  # Ctrl-C goes to all of them
+        time.sleep(0.5)
+        os.killpg(process.pid, how)
+    else:
+        process.send_signal(how)
+    _, told = process.communicate(timeout=60)
     assert len(children) == 3
     assert psutil.wait_procs(children, timeout=30)[1] == []
+    if how is signal.SIGINT:
+        assert (process.returncode, told) == (130, b"interrupted\n")
+        assert list(tmp_path.iterdir()) == [file]
 
 
 def test_processes_are_started_where_they_help(

@@ -181,11 +181,12 @@ def find_files(files: Paths) -> list[Path]:
         elif matching := sorted(glob.glob(name), key=_natural) if glob.has_magic(name) else []:
             paths += [Path(match) for match in matching if Path(match).is_file()]
         else:
-            raise FileNotFoundError(
-                f"{name}: it is a folder; name its files"
-                if Path(name).is_dir()
-                else f"{name}: there is no such file"
-            )
+            reason = "there is no such file"
+            if Path(name).is_dir():
+                reason = "it is a folder; name its files"
+            elif Path(name).exists():  # read twice, or from the end: a pipe will not do
+                reason = "it is not a regular file; write what it holds to one, gzipped or not"
+            raise FileNotFoundError(f"{name}: {reason}")
     if not paths:
         raise ValueError("there is nothing to import: name at least one file")
     return paths

@@ -6,7 +6,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,7 @@ class Crew:
 
 def _work(connection: Connection, make: Callable[[], LineParser]) -> None:
     """What each process does, until there is nothing more to come."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parser = make()
     while True:
         try:
@@ -109,6 +110,7 @@ def _uninterrupted() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
+    resource_tracker.ensure_running()  # starting it would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -28,7 +28,7 @@ OPTIONS: Mapping[str, str] = {
     "(default: articles have no features)",
     "constant": "yes: append the constant 1 to each user (default no: it is there)",
 }
-REMEMBERED = 1 << 14
+REMEMBERED = 1 << 18  # ids in the pools that are kept at hand
 
 
 class _Event(msgspec.Struct):
@@ -68,15 +68,18 @@ class _Lines(LineParser):
         super().__init__(shape)
         self._articles = articles
         self._users, self._named = Users(shape, constant), NamedUsers(shape)
-        self._pools: dict[tuple[str, ...], str | None] = {}
+        self._pools: dict[tuple[str, ...], str | None] = {}  # a pool -> what is wrong with it
+        self._held = 0
 
     def take(self, number: int, row: bytes, gathering: Gathering, faults: Faults) -> None:
         """One line."""
         event = _decoded(_EVENT, row)
         pool = tuple(map(str, event.pool))
         if pool not in self._pools:
-            if len(self._pools) >= REMEMBERED:
+            self._held += len(pool)
+            if self._held > REMEMBERED:
                 self._pools.clear()
+                self._held = len(pool)
             known = None if self._articles is None else self._articles.index
             self._pools[pool] = pool_fault(pool, known)
         shown, payoff = str(event.shown), float(event.payoff)
