@@ -33,8 +33,8 @@ LOOP = 30  # the plain loop reads a thirtieth of the file: it would take a minut
 
 def run(quick: bool) -> Section:
     """One table of rates for each format, and the targets."""
-    lines, repetitions = (20_000, 2) if quick else (400_000, 5)
-    kinds = ((False, "actions repeat", lines // 10), (True, "actions in any order", lines // 20))
+    lines, repetitions = (20_000, 2) if quick else (200_000, 5)
+    kinds = ((False, "actions repeat", lines // 5), (True, "actions in any order", lines // 10))
     with tempfile.TemporaryDirectory() as name:
         room = Path(name)
         found = {
@@ -44,8 +44,8 @@ def run(quick: bool) -> Section:
         for mixed, about, count in kinds:  # fewer: a line is long, and its reader is no kernel
             write = partial(wabbit.write_dsjson, mixed=mixed)
             title = f"dsjson, {count:,} lines, {about}"
-            found[title] = _rates("dsjson", write, count, repetitions, room)
-        others, figures = layouts.run(lines, repetitions, room)
+            found[title] = _rates("dsjson", write, count, min(repetitions, 3), room)
+        others, figures = layouts.run(lines // 2, repetitions, room)
     tables = [_table(title, rates) for title, rates in found.items()]
     notes = [
         "A second of processor counts all threads: gzip is decompressed and Parquet compressed "
