@@ -1,4 +1,4 @@
-"""Importing: the readers beside a plain loop, a full parse, `wc -l` and Vowpal Wabbit."""
+"""Importing: the readers beside a plain loop, polars, a full parse, `wc -l`, Vowpal Wabbit."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import layouts, wabbit
+from benchmarks import frames, layouts, wabbit
 from benchmarks.measuring import say
 from benchmarks.tables import Section, Table
 from benchmarks.yahoo import write_r6a, write_r6b
-from topstory.events.importing import import_log
+from topstory.events.importing import import_log, process_count
+from topstory.events.readers import reader
 from topstory.events.readers.sources import pieces
 from topstory.kernels.compilation import Counters, compiled
 from topstory.kernels.text import COLON, NEWLINE, Bytes, decimal
 
 TARGET_RATE, TARGET_TIMES, TARGET_GZIP = 800, 40, 0.7  # MB/s a core; × the loop; × the text's rate
+SEVERAL = "import, text, a process for each core"  # with the time that it takes to start them
 LOOP = 30  # the plain loop reads a thirtieth of the file: it would take a minute
 
 
 def run(quick: bool) -> Section:
     """One table of rates for each format, and the targets."""
-    lines, repetitions = (20_000, 2) if quick else (400_000, 5)
-    kinds = ((False, "actions repeat", lines // 10), (True, "actions in any order", lines // 100))
+    lines, repetitions = (20_000, 2) if quick else (200_000, 5)
+    kinds = ((False, "actions repeat", lines // 5), (True, "actions in any order", lines // 10))
     with tempfile.TemporaryDirectory() as name:
         room = Path(name)
         found = {
@@ -42,15 +44,16 @@ def run(quick: bool) -> Section:
         for mixed, about, count in kinds:  # fewer: a line is long, and its reader is no kernel
             write = partial(wabbit.write_dsjson, mixed=mixed)
             title = f"dsjson, {count:,} lines, {about}"
-            found[title] = _rates("dsjson", write, count, repetitions, room)
-        others, figures = layouts.run(lines, repetitions, room)
+            found[title] = _rates("dsjson", write, count, min(repetitions, 3), room)
+        others, figures = layouts.run(lines // 2, repetitions, room)
     tables = [_table(title, rates) for title, rates in found.items()]
     notes = [
         "A second of processor counts all threads: gzip is decompressed and Parquet compressed "
         "by threads of their own.",
         "The gzip target supposes a core for each of the two threads: on a machine that is busy "
         "otherwise, both share one, and the ratio is that of the processor times.",
-        f"The plain loop (split and float; dsjson: json.loads) reads one line in {LOOP}.",
+        f"The plain loop (split and float; dsjson: json.loads) and polars read one line in {LOOP}.",
+        frames.NOTE,
         "An import reads, unites pools and articles, writes Parquet and brings it onto the disk.",
         *wabbit.NOTES,
         layouts.NOTE,
@@ -115,7 +118,7 @@ def _rates(
         processor = median(taken for _, taken in seconds[what])
         found[what] = {
             "wall": size / wall,
-            "processor": None if what == "wc -l" else size / processor,
+            "processor": None if what in ("wc -l", SEVERAL) else size / processor,
             "lines": count / wall,
         }
     return found
@@ -139,6 +142,8 @@ def _tasks(
         "plain Python loop": (partial(plain, part), part, some),
     }
     if format == "r6a":
+        assert frames.parse(part) == some
+        tasks["polars, every number parsed"] = partial(frames.parse, part), part, some
         tasks["numba, every number parsed"] = partial(_full, text), text, lines
     count = partial(subprocess.run, ["wc", "-l", text], stdout=subprocess.DEVNULL)
     tasks["wc -l"] = count, text, lines
@@ -150,6 +155,9 @@ def _tasks(
         name = f"Vowpal Wabbit, {'its own' if format == 'r6b' else 'the same'} text"
         tasks[name] = partial(wabbit.parse, format, theirs), theirs, lines
     log = room / "log"
+    if reader(format).parallel:
+        several = partial(import_log, format, text, log, workers=process_count())
+        tasks[SEVERAL] = several, text, lines
     return tasks | {
         "reader, text": (partial(layouts.read, format, text, lines), text, lines),
         "reader, gzip": (partial(layouts.read, format, squeezed, lines), text, lines),

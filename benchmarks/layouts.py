@@ -53,7 +53,7 @@ def run(events: int, repetitions: int, room: Path) -> tuple[Table, dict[str, Any
 def read(format: str, path: Path, events: int) -> None:
     """Read the file; all of it must be good."""
     faults = Faults()
-    found = sum(map(len, reader(format).read([path], faults, lambda more: None)))
+    found = sum(len(log) for _, log in reader(format).read([path], faults, lambda more: None))
     assert not faults.counts, faults.first
     assert found == events
 

@@ -23,8 +23,9 @@ NOTES = [
     "article shown as a tag, the pool as a namespace of ids. The text differs, so compare lines, "
     "not MB. It hashes every id of every line; the reader parses a pool that repeats only once.",
     "dsjson is the same file for both. The reader parses a list of actions only once if its bytes "
-    "repeat; in the second, shorter file each line has the actions in an order of its own, so that "
-    "no list repeats. Both hash the names of features, the reader into 32 places.",
+    "repeat, and else each action only once; in the second, shorter file each line has the actions "
+    "in an order of its own, so that no list repeats. Both hash the names of features, the reader "
+    "into 32 places. Vowpal Wabbit parses in a thread of its own.",
 ]
 
 

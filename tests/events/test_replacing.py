@@ -186,3 +186,16 @@ def test_logs_may_be_written_to_one_place_at_once(tmp_path: Path) -> None:
     last = EventLog.read(tmp_path / "log")
     assert same(last, OLD) or same(last, NEW)
     assert hidden(tmp_path) == []
+
+
+def test_an_interrupt_at_the_very_beginning_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(folder: Path) -> None:
+        assert folder.is_dir()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(replacing, "_lock", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        NEW.write(tmp_path / "log")
+    assert list(tmp_path.iterdir()) == []

@@ -25,7 +25,7 @@ def read(format: str, *texts: bytes, strict: bool = False, **options: Any) -> tu
         def progress(more: int) -> None:
             read[0] += more
 
-        batches = list(reader(format).read(files, faults, progress, **options))
+        batches = [log for _, log in reader(format).read(files, faults, progress, **options)]
         whole = sources.DAMAGED not in faults.counts
         assert read[0] == sum(map(len, texts)) if whole else read[0] <= sum(map(len, texts))
     for batch in batches:

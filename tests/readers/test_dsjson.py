@@ -221,6 +221,60 @@ def test_a_refused_line_describes_no_action(tmp_path: Path, lacking: str) -> Non
     assert (faults.bad, faults.notes) == (1, {})
 
 
+LATE: list[dict[str, Any]] = [
+    {"_label_probability": 7}, {"_label_cost": 1e99}, {"_label_Action": 9},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("features", ["hash", "arrays"])
+@pytest.mark.parametrize("change", [*LATE, {"u": [1e99]}], ids=str)
+def test_a_line_refused_late_leaves_no_trace(
+    tmp_path: Path, features: str, change: dict[str, Any]
+) -> None:
+    faults = Faults()
+    bad = line(**change, Timestamp=...)
+    actions = [{"id": "a", "x": [1, 1]}, {"id": "only here", "x": [1, 1]}]
+    bad["c"] = {"u": bad.pop("u", [1, 1]), "_multi": actions}
+    good = line(c={"u": [1], "_multi": [{"id": "a", "x": [2]}, {"id": "b", "x": [2]}]})
+    log = log_of(tmp_path, bad, good, faults=faults, features=features)
+    alone = log_of(tmp_path, good, features=features)
+    assert (faults.bad, faults.notes) == (1, {})
+    assert log.article_ids == ("a", "b")
+    np.testing.assert_array_equal(log.features, alone.features)
+    assert log.dimension == alone.dimension
+    assert log.timestamps is not None
+
+
+def test_an_action_that_is_unfit_takes_the_others_of_its_line_along(tmp_path: Path) -> None:
+    faults = Faults()
+    bad = line(c={"u": [1], "_multi": [{"id": "a", "x": [1]}, {"id": "b", "x": [1, 10**400]}]})
+    good = line(c={"u": [1], "_multi": [{"id": "a", "x": [2]}, {"id": "b", "x": [2]}]})
+    log = log_of(tmp_path, bad, good, faults=faults, features="arrays")
+    assert log.features is not None
+    assert log.features.tolist() == [[2.0], [2.0]]
+    assert (faults.bad, faults.notes) == (1, {})
+
+
+def test_actions_in_any_order_are_the_same_actions(tmp_path: Path) -> None:
+    actions = [{"id": key, "x": i} for i, key in enumerate("abc")]
+    orders = [(0, 1, 2), (2, 0, 1), (1, 2, 0), (0, 1, 2)]
+    faults = Faults()
+    lines = [line(c=multi(*(actions[i] for i in order))) for order in orders]
+    log = log_of(tmp_path, *lines, faults=faults)
+    assert [event.pool for event in log] == [tuple("abc"[i] for i in order) for order in orders]
+    assert log.shown.tolist() == ["b", "a", "c", "b"]
+    assert log.article_ids == ("a", "b", "c")
+    assert faults.notes == {}
+
+
+def test_text_that_ends_in_a_bracket_is_no_array(tmp_path: Path) -> None:
+    event = line(c={"u": [3], "city": "Rome [0]", "_multi": [{"id": "a", "x": [1], "t": "y]"}]})
+    log = log_of(tmp_path, {**event, "_label_Action": 1}, features="arrays")
+    assert np.asarray(log.users).tolist() == [[3.0]]
+    assert log.features is not None
+    assert log.features.tolist() == [[1.0]]
+
+
 def test_a_refused_line_does_not_decide_whether_there_are_times(tmp_path: Path) -> None:
     bad = line(c=multi({"id": "a"}, {"id": "a"}), Timestamp=...)
     assert log_of(tmp_path, bad, line(), faults=Faults()).timestamps is not None

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,105 +16,15 @@ import pandas as pd
 import pytest
 from benchmarks import ROOT
 from benchmarks.yahoo import write_r6a
-from hypothesis import given
-from hypothesis import strategies as st
-from tests.events.making import uniform_log
 
-from topstory.events import EventLog, appending, writing
-from topstory.events.appending import Appender
-from topstory.events.importing import CHANGED, DISORDER, find_files, import_log
+from topstory.events import EventLog
+from topstory.events.importing import import_log
 from topstory.events.readers import BadRow, reader
 from topstory.events.readers.faults import CUT, Faults
 from topstory.events.readers.sifting import Refusal, Rows
 from topstory.events.readers.sources import TRUNCATED
 
-POOLS = [["a", "b"], ["b", "c", "d"], ["a", "b"]]
 LINE = "1317513291 id-2 1 |user 1 11 13 |id-1 |id-2\n"
-
-
-def same(one: EventLog, other: EventLog) -> None:
-    """Event by event, whatever the numbers of pools and articles."""
-    assert len(one) == len(other)
-    for a, b in zip(one, other, strict=True):
-        assert a.user.tolist() == b.user.tolist()
-        assert (a.pool, a.shown, a.payoff, a.timestamp) == (b.pool, b.shown, b.payoff, b.timestamp)
-        assert a.propensity == pytest.approx(b.propensity)
-
-
-@given(
-    cuts=st.lists(st.integers(0, 200), max_size=6),
-    days=st.integers(1, 4),
-    row_group=st.integers(3, 60),
-    timed=st.booleans(),
-    recorded=st.booleans(),
-)
-def test_appended_batches_read_as_the_log_they_were_cut_from(
-    cuts: list[int],
-    days: int,
-    row_group: int,
-    timed: bool,
-    recorded: bool,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    times = 1_241_136_000 + np.arange(200) * (days * 86_400 // 200)
-    log = uniform_log(
-        200,
-        POOLS,
-        articles={key: [ord(key), 1.0] for key in "abcd"},
-        timestamps=times if timed else None,
-        propensity=np.full(200, 0.25) if recorded else None,
-    )
-    folder = tmp_path_factory.mktemp("appended")
-    ends = sorted({0, 200, *cuts})
-    with pytest.MonkeyPatch.context() as patch, Appender(folder) as appender:
-        patch.setattr(appending, "ROW_GROUP", row_group)
-        patch.setattr(appending, "FILE", 4 * row_group)
-        for start, stop in pairwise(ends):
-            appender.append(log[start:stop])
-        contents = appender.finish()
-    again = EventLog.read(folder)
-    same(again, log)
-    assert again.articles.keys() == log.articles.keys()
-    assert contents.pools == 2  # the first and the third are the same
-    assert contents.recorded_propensity == recorded
-    if timed and row_group > 50:
-        assert len(contents.files) == days
-
-
-def test_a_shuffled_log_makes_few_files(tmp_path: Path) -> None:
-    times = np.random.default_rng(0).integers(0, 40, 5_000) * 86_400
-    log = uniform_log(5_000, POOLS, timestamps=times)
-    with Appender(tmp_path) as appender:
-        for start in range(0, 5_000, 50):
-            appender.append(log[start : start + 50])
-        contents = appender.finish()
-    assert len(contents.files) < writing.FILES_PER_DAY * 40 + 50
-    same(EventLog.read(tmp_path), log)
-
-
-@pytest.mark.parametrize("change", ["dimension", "timed"])
-def test_batches_that_do_not_go_together_are_refused(change: str, tmp_path: Path) -> None:
-    log = uniform_log(9, POOLS)
-    other = uniform_log(9, POOLS, dimension=3)
-    if change == "timed":
-        other = uniform_log(9, POOLS, timestamps=np.arange(9))
-    with Appender(tmp_path) as appender:
-        appender.append(log)
-        with pytest.raises(ValueError, match=f"{change} is"):
-            appender.append(other)
-
-
-def test_an_article_that_changes_keeps_its_first_features(tmp_path: Path) -> None:
-    with Appender(tmp_path) as appender:
-        for value in (1.0, 2.0, 1.0):
-            articles = {key: [value] for key in "abcd"}
-            appender.append(uniform_log(9, POOLS, articles=articles))
-        appender.finish()
-    assert appender.articles.changed == dict.fromkeys("abcd", 1)
-    features = EventLog.read(tmp_path).features
-    assert features is not None
-    assert np.array_equal(features, np.ones((4, 1)))
-    assert "first" in CHANGED
 
 
 def test_an_import_is_the_batches_one_after_the_other(tmp_path: Path) -> None:
@@ -127,7 +36,7 @@ def test_an_import_is_the_batches_one_after_the_other(tmp_path: Path) -> None:
     files[1] = squeezed
     read: list[int] = []
     report = import_log("r6a", files, tmp_path / "log", progress=read.append)
-    batches = list(reader("r6a").read(files, Faults(), lambda more: None))
+    batches = [log for _, log in reader("r6a").read(files, Faults(), lambda more: None)]
     log = EventLog.read(tmp_path / "log")
     assert report.events == report.rows == len(log) == 15_000
     assert report.bytes == sum(read) == sum(file.stat().st_size for file in files)
@@ -136,49 +45,15 @@ def test_an_import_is_the_batches_one_after_the_other(tmp_path: Path) -> None:
     assert log.shown.tolist() == [key for batch in batches for key in batch.shown]
 
 
-def test_a_pattern_stands_for_its_files_in_order(tmp_path: Path) -> None:
-    for day in (3, 1, 2):
-        (tmp_path / f"day{day}.txt").write_text(LINE.replace("1317513291", str(day)))
-    report = import_log("r6b", str(tmp_path / "day*.txt"), tmp_path / "log")
-    assert [Path(name).name for name in report.files] == ["day1.txt", "day2.txt", "day3.txt"]
-    times = EventLog.read(tmp_path / "log").timestamps
-    assert times is not None
-    assert times.astype("M8[s]").astype(int).tolist() == [1, 2, 3]
-
-
-def test_a_pattern_sorts_runs_of_digits_as_numbers(tmp_path: Path) -> None:
-    for name in ("day10", "day2", "day1", "day", "day01", "week2.day1", "week10.day1"):
-        (tmp_path / name).write_text(LINE)
-    found = [path.name for path in find_files(str(tmp_path / "*day*"))]
-    assert found == ["day", "day01", "day1", "day2", "day10", "week2.day1", "week10.day1"]
-
-
-def days(folder: Path, *numbers: int) -> list[Path]:
-    """A CSV file for each day, with ten events an hour apart."""
-    files = [folder / f"day{day}.csv" for day in numbers]
-    for day, file in zip(numbers, files, strict=True):
-        rows = [f"{day * 86_400 + hour * 3_600},1,a|b,a,0\n" for hour in range(10)]
-        file.write_text("timestamp,user,pool,shown,payoff\n" + "".join(rows))
-    return files
-
-
-def test_files_that_are_not_in_the_order_of_time_are_noted(tmp_path: Path) -> None:
-    one, two, ten = days(tmp_path, 1, 2, 10)
-    out = tmp_path / "log"
-    assert import_log("csv", str(tmp_path / "day*.csv"), out).noted == {}
-    assert import_log("csv", [one, two, ten], out).noted == {}
-    report = import_log("csv", [one, ten, two], out)
-    assert report.noted == {DISORDER: 10}
-    assert report.first[DISORDER].file == str(two)
-    assert import_log("csv", [ten, two, one], out).noted == {DISORDER: 20}
-    assert import_log("csv", [two, two], out).noted == {DISORDER: 9}
-
-
-def test_a_file_that_is_shuffled_in_itself_is_not_noted(tmp_path: Path) -> None:
-    one, two = days(tmp_path, 1, 2)
-    header, *rows = two.read_text().splitlines()
-    two.write_text("\n".join([header, *rows[::-1]]))
-    assert import_log("csv", [one, two], tmp_path / "log").noted == {}
+def test_a_users_id_is_no_feature_in_json_lines_either(tmp_path: Path) -> None:
+    file, out = tmp_path / "events.jsonl", tmp_path / "log"
+    fields = '"pool": ["a", "b"], "shown": "a", "payoff": 1'
+    file.write_text(f'{{"user_id": 7, "user_age": 0.5, {fields}}}\n')
+    with pytest.raises(ValueError, match=r"user_id would become a feature: drop it or rename it"):
+        import_log("jsonl", file, out)
+    file.write_text(f'{{"user_id": 7, "user": [0.5], {fields}}}\n')
+    import_log("jsonl", file, out)
+    assert EventLog.read(out).dimension == 1
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
@@ -232,7 +107,7 @@ def test_another_format_is_given_up_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
     monkeypatch.setattr("topstory.events.importing.HOPELESS", 1_000)
-    monkeypatch.setattr("topstory.events.readers.gathering.BATCH", 500)
+    monkeypatch.setattr("topstory.events.readers.lines.SIZE", 1 << 20)
     file = tmp_path / "day.txt"
     header = b"user,pool,shown,payoff\n" if format == "csv" else b""
     file.write_bytes(header + (b"x" * 1_000 + b"\n\n") * 8_000)  # vw: a blank line an example
@@ -246,16 +121,17 @@ def test_another_format_is_given_up_early(
 def test_bad_rows_are_told_batch_by_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
-    monkeypatch.setattr("topstory.events.readers.gathering.BATCH", 10)
+    row = b"x" * 1_000 + b"\n\n"
+    monkeypatch.setattr("topstory.events.readers.sources.PIECE", 10 * len(row))
+    monkeypatch.setattr("topstory.events.readers.lines.SIZE", 10 * len(row))
     told: list[list[Refusal]] = []
 
     def sift(rows: Rows, faults: Faults) -> None:
         told.append(rows.refused)
 
-    module = "plain_jsonl" if format == "jsonl" else format
-    monkeypatch.setattr(f"topstory.events.readers.{module}.sift", sift)
+    monkeypatch.setattr("topstory.events.readers.line_parser.sift", sift)
     file = tmp_path / "day.txt"
-    file.write_bytes((b"x" * 1_000 + b"\n\n") * 25)
+    file.write_bytes(row * 25)
     list(reader(format).read([file], Faults(), lambda _: None))
     assert [len(refused) for refused in told] == [10, 10, 5]
     assert {len(refusal.text) for refused in told for refusal in refused} == {CUT + 1}
@@ -286,6 +162,8 @@ def test_mistakes_are_told_before_anything_is_read(tmp_path: Path) -> None:
         import_log("r6a", tmp_path / "nowhere.gz", out)
     with pytest.raises(FileNotFoundError, match="it is a folder"):
         import_log("r6a", tmp_path, out)
+    with pytest.raises(FileNotFoundError, match=f"{os.devnull}: it is not a regular file"):
+        import_log("r6a", os.devnull, out)
     with pytest.raises(ValueError, match="there is nothing to import"):
         import_log("r6a", [], out)
     with pytest.raises(ValueError, match="r6a has no option 'position'"):

@@ -163,6 +163,37 @@ def test_a_bad_row_is_counted_by_its_reason(
         whole(format, path)
 
 
+LATE: list[dict[str, Any]] = [
+    {"propensity": 7.0}, {"payoff": 1e99}, {"user": [1e99, 0.0, 1.0]}, {"shown": "nowhere"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("change", LATE, ids=str)
+def test_a_refused_row_leaves_no_article_and_no_pool(
+    tmp_path: Path, format: str, change: dict[str, Any]
+) -> None:
+    bad = {**EVENTS[0], "pool": ["only here", "sports"], "shown": "sports", **change}
+    faults = Faults()
+    path = write(tmp_path / "events", format, [EVENTS[0], bad, *EVENTS[1:]])
+    log = whole(format, path, faults=faults)
+    assert faults.bad == 1
+    assert log.pools == POOLS
+    assert "only here" not in log.articles
+    assert_same_choices(log, direct(EVENTS))
+
+
+@pytest.mark.parametrize("change", LATE, ids=str)
+def test_a_refused_line_decides_nothing_for_those_after_it(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    first = {k: v for k, v in EVENTS[0].items() if k != "timestamp"}
+    bad = {**first, "user": [0.5], **change}
+    path = write(tmp_path / "events", "jsonl", [bad, *EVENTS])
+    log = whole("jsonl", path, faults=Faults())
+    assert (log.dimension, len(log), log.times is not None) == (3, 5, True)
+
+
 def test_ids_with_commas_and_quotes_come_through_csv(tmp_path: Path) -> None:
     events = [{**event, "pool": ['a, "b"', "c"], "shown": 'a, "b"'} for event in EVENTS]
     log = whole("csv", write(tmp_path / "events", "csv", events))

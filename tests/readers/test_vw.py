@@ -119,7 +119,7 @@ def test_changed_features_are_noted_once_an_event(tmp_path: Path) -> None:
     first, later = "0:1:0.5 a| f\nb| f\nc| f\n", "0:1:0.5 a| f\nb| f:2\nc| f:2\n"
     log_of(tmp_path, "\n".join([first, later, later, later, first]), faults)
     assert faults.notes == {CHANGED: 3}
-    assert (faults.first[CHANGED].line, faults.first[CHANGED].text) == (6, "b| f:2")
+    assert (faults.first[CHANGED].line, faults.first[CHANGED].text) == (5, "b")
 
 
 def test_ids_made_of_numbers_keep_every_digit(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from topstory.events.readers import Faults, reader
 def whole(format: str, *files: Path, faults: Faults | None = None, **options: Any) -> EventLog:
     """The files' events, all of them good unless faults are expected."""
     found = Faults(strict=True) if faults is None else faults
-    batches = list(reader(format).read(files, found, lambda _: None, **options))
+    batches = [log for _, log in reader(format).read(files, found, lambda _: None, **options)]
     for batch in batches:
         check(batch)
     return EventLog.concat(batches)

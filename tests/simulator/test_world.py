@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import asdict
 from itertools import islice
@@ -124,7 +125,9 @@ def test_a_randomised_policy_logs_its_propensities(world: ts.TodayModule) -> Non
     assert logged.ctr > 0
 
 
-def test_same_seed_same_bytes_whatever_the_parts(world: ts.TodayModule, tmp_path: Path) -> None:
+def test_same_seed_same_bytes_whatever_the_cores(
+    world: ts.TodayModule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     events = CHUNK + 12_345
     whole = world.random_log(events, MAY, seed=3)
     world.write_log(tmp_path / "one", events, MAY, seed=3)
@@ -138,6 +141,7 @@ def test_same_seed_same_bytes_whatever_the_parts(world: ts.TodayModule, tmp_path
         assert np.array_equal(one.visitors.number, whole.visitors.number)
         assert one.timestamps is not None
         assert np.array_equal(one.timestamps, whole.timestamps)  # type: ignore[arg-type]  # timed
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
     world.write_log(tmp_path / "two", events, MAY, seed=3)
     for path in (tmp_path / "one").rglob("*.*"):
         assert (
@@ -200,15 +204,17 @@ def test_visits_settle_every_click_beforehand(world: ts.TodayModule) -> None:
 
 def test_live_and_replayed_policies_agree(world: ts.TodayModule) -> None:
     """Theorem 1 on the whole world: means of 12 runs each differ by less than 4 standard errors."""
-    live, replayed = [], []
+    live, replayed, gains = [], [], []
     for seed in range(12):
         policy = ts.policy("ucb", alpha=0.2, seed=seed)
         played = world.live(policy, 1500, MAY, days=0.5, seed=seed)
         live.append(played.ctr)
         log = world.random_log(1500 * 20, MAY, days=0.5, seed=100 + seed)
         replayed.append(ts.replay(ts.policy("ucb", alpha=0.2, seed=seed), log).learning.ctr)
-        assert played.random < played.expected < played.best
+        gains.append(played.expected - played.random)
+        assert played.expected < played.best
         assert played.regret == pytest.approx(1500 * (played.best - played.expected))
+    assert np.mean(gains) > 0  # it learns something, even from 1,500 trials
     spread = np.sqrt(np.var(live, ddof=1) / 12 + np.var(replayed, ddof=1) / 12)
     assert abs(np.mean(live) - np.mean(replayed)) < 4 * spread
 
@@ -246,11 +252,11 @@ def test_click_rates_are_like_the_papers(world: ts.TodayModule, log: ts.EventLog
     shown = np.bincount(log.shown_index)
     rates = np.bincount(log.shown_index, log.payoff) / np.maximum(shown, 1)
     often = rates[shown > 5000]
-    assert 0.008 < np.quantile(often, 0.05) < 0.03
-    assert 0.045 < np.quantile(often, 0.95) < 0.09
+    assert 0.01 < np.quantile(often, 0.05) < 0.03
+    assert 0.045 < np.quantile(often, 0.95) < 0.07
     group = world.population.groups.argmax(axis=1)[log.visitors.number]
     by_group = np.bincount(group, log.payoff) / np.bincount(group)
-    assert by_group.min() < 0.025
+    assert by_group.min() < 0.022
     assert by_group.max() > 0.045
 
 
@@ -272,7 +278,7 @@ def test_the_ceilings_are_the_papers_table() -> None:
     assert mean["random"] == pytest.approx(0.035, abs=0.002)
     assert mean["omniscient"] == pytest.approx(1.6, abs=0.12)
     assert mean["omniscient"] <= mean["context_free"] < mean["segmented"]
-    assert mean["disjoint"] == pytest.approx(1.9, abs=0.15)
+    assert mean["disjoint"] == pytest.approx(1.93, abs=0.1)
     assert mean["shared"] < mean["disjoint"] < mean["oracle"]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,6 +40,14 @@ def import_(
             help="An option of the format (docs/importing.md); may be repeated.",
         ),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Processes that parse dsjson, vw and jsonl; by default as many as help.",
+        ),
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document instead of a table.")
     ] = False,
@@ -51,17 +59,25 @@ def import_(
     """
     from topstory.cli.consoles import answers, remarks
     from topstory.cli.printing import print_json
-    from topstory.events.importing import FORMATS, find_files, import_log
+    from topstory.events.importing import FORMATS, check_options, find_files, import_log
 
     if format not in FORMATS:
         raise typer.BadParameter(
             f"none is called {format!r}; there are {', '.join(FORMATS)}", param_hint="FORMAT"
         )
-    options = _options(option)
+    options: dict[str, Any] = _options(option)
+    check_options(format, options)
     files = find_files(file)
     with _following(files, remarks()) as follow:
         report = import_log(
-            format, files, out, strict=strict, max_bad=max_bad, progress=follow, **options
+            format,
+            files,
+            out,
+            strict=strict,
+            max_bad=max_bad,
+            workers=workers,
+            progress=follow,
+            **options,
         )
     if json:
         print_json(report)
@@ -69,8 +85,8 @@ def import_(
         _show(report, out, answers())
 
 
-def _options(given: list[str] | None) -> dict[str, str]:
-    options: dict[str, str] = {}
+def _options(given: list[str] | None) -> dict[str, Any]:
+    options: dict[str, Any] = {}
     for text in given or []:
         name, equals, value = text.partition("=")
         if not name or not equals:

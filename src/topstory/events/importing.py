@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from os import PathLike, fspath
 from pathlib import Path
 from time import perf_counter
-from typing import Any, overload
+from typing import Any
 
 import msgspec
 
@@ -21,6 +22,8 @@ from topstory.events.readers import Fault, Faults, reader
 from topstory.events.replacing import replacing
 
 MAX_BAD = 0.01
+WORTHWHILE = 1 << 25  # bytes of files for which processes are started: that takes a second
+MOST_WORKERS = 4  # this process unites and writes what they parse, and cannot keep up with more
 HOPELESS = 200_000  # bad rows more than good ones: it is another format
 
 CHANGED = "an article's features differ from those it had before: the first were kept"
@@ -56,6 +59,7 @@ def import_log(
     *,
     strict: bool = False,
     max_bad: float = MAX_BAD,
+    workers: int | None = 1,
     progress: Callable[[int], object] | None = None,
     **options: Any,
 ) -> ImportReport:
@@ -68,6 +72,9 @@ def import_log(
         out: the folder; it is there whole or not at all, and replaces a log that is there.
         strict: the first bad row is an error.
         max_bad: a larger share of bad rows is an error.
+        workers: processes that parse dsjson, vw and jsonl besides this one, if more than 1; the
+            log is the same. None: as many as help. They are spawned, so a script that asks for
+            them must begin its work under `if __name__ == "__main__":`.
         progress: called with the number of bytes that have been read since the last call.
         options: what the format's reader takes besides.
 
@@ -82,12 +89,13 @@ def import_log(
     source = reader(format)
     if not 0 <= max_bad <= 1:
         raise ValueError(f"max_bad is a share of the rows, 0 to 1, got {max_bad!r}")
-    if unknown := set(options) - set(source.options):
-        takes = ", ".join(source.options) or "none"
-        raise ValueError(f"{format} has no option {sorted(unknown)[0]!r}; its options: {takes}")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers!r}")
+    check_options(format, options)
     paths = find_files(files)
-    order = _Order(paths, faults := Faults(strict))
+    order = _Order(faults := Faults(strict))
     began, events = perf_counter(), 0
+    count = usual_workers(format, paths) if workers is None else workers
 
     def follow(read: int) -> None:
         if progress is not None:
@@ -97,9 +105,9 @@ def import_log(
 
     with replacing(Path(out), check_replaceable) as fresh, Appender(fresh) as appender:
         # Ignored: an Iterator by its type; every reader is a generator, which closes.
-        with closing(source.read(order, faults, follow, **options)) as batches:  # type: ignore[type-var]
-            for batch in batches:
-                order.follow(batch)
+        with closing(source.read(paths, faults, follow, count, **options)) as batches:  # type: ignore[type-var]
+            for path, batch in batches:
+                order.follow(path, batch)
                 appender.append(batch)
                 events += len(batch)
         rows = events + faults.bad + faults.omitted
@@ -125,6 +133,38 @@ def import_log(
     )
 
 
+def check_options(format: str, options: Iterable[str]) -> None:
+    """Refuse the names of options that a format does not have.
+
+    >>> check_options("r6a", ["position"])
+    Traceback (most recent call last):
+    ...
+    ValueError: r6a has no option 'position'; its options: none
+    """
+    known = reader(format).options
+    if unknown := set(options) - set(known):
+        takes = ", ".join(known) or "none"
+        raise ValueError(f"{format} has no option {sorted(unknown)[0]!r}; its options: {takes}")
+
+
+def usual_workers(format: str, paths: Sequence[Path]) -> int:
+    """How many processes should parse files: 1 if it is not worth their starting.
+
+    >>> usual_workers("r6a", [])
+    1
+    """
+    if not reader(format).parallel or sum(path.stat().st_size for path in paths) < WORTHWHILE:
+        return 1
+    return min(MOST_WORKERS, process_count())
+
+
+def process_count() -> int:
+    """How many processes can run at the same time."""
+    if hasattr(os, "sched_getaffinity"):  # Linux: what a container or `taskset` leaves
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def find_files(files: Paths) -> list[Path]:
     """The files that are meant, patterns resolved, or an error that names what is not there.
 
@@ -141,11 +181,12 @@ def find_files(files: Paths) -> list[Path]:
         elif matching := sorted(glob.glob(name), key=_natural) if glob.has_magic(name) else []:
             paths += [Path(match) for match in matching if Path(match).is_file()]
         else:
-            raise FileNotFoundError(
-                f"{name}: it is a folder; name its files"
-                if Path(name).is_dir()
-                else f"{name}: there is no such file"
-            )
+            reason = "there is no such file"
+            if Path(name).is_dir():
+                reason = "it is a folder; name its files"
+            elif Path(name).exists():  # read twice, or from the end: a pipe will not do
+                reason = "it is not a regular file; write what it holds to one, gzipped or not"
+            raise FileNotFoundError(f"{name}: {reason}")
     if not paths:
         raise ValueError("there is nothing to import: name at least one file")
     return paths
@@ -157,48 +198,28 @@ def _natural(name: str) -> tuple[list[str | int], str]:
     return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
 
 
-class _Order(Sequence[Path]):
-    """The files as a reader goes through them, and whether their events are in order.
+class _Order:
+    """Notes the events of a file that begins before the file before it ended."""
 
-    A reader that yields the events of a file before it takes the next from its sequence of files
-    lets this know which file a batch is of. Those of r6a and r6b go on from file to file in one
-    batch, so that the order of their files is not seen.
-    """
-
-    def __init__(self, paths: Sequence[Path], faults: Faults) -> None:
-        self._paths, self._faults = paths, faults
-        self._at = self._file = 0  # the number of the file being read, and of the last batch's
-        self._begun = self._early = False
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self._file: Path | None = None
+        self._early = False
         self._last = self._end = 0  # microseconds: of the last event; of the last file's last
 
-    def __len__(self) -> int:
-        return len(self._paths)
-
-    @overload
-    def __getitem__(self, at: int) -> Path: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Path]: ...
-    def __getitem__(self, at: int | slice) -> Path | Sequence[Path]:
-        return self._paths[at]
-
-    def __iter__(self) -> Iterator[Path]:
-        for at, path in enumerate(self._paths):
-            self._at = at
-            yield path
-
-    def follow(self, batch: EventLog) -> None:
-        """Note the events of a file that begins before the file before it ended."""
+    def follow(self, path: Path, batch: EventLog) -> None:
+        """The next events, and their file."""
         if batch.times is None:
             return
         micros = batch.times.microseconds()
-        if self._begun and self._at != self._file:
+        if self._file is not path:  # not the same object: a file may be given twice
             self._end = self._last
-            self._early = bool(micros[0] < self._end)
-        self._begun, self._file, self._last = True, self._at, int(micros[-1])
+            self._early = self._file is not None and bool(micros[0] < self._end)
+        self._file, self._last = path, int(micros[-1])
         if self._early:
             earlier = int((micros < self._end).sum())
             if earlier:
-                self._faults.note(DISORDER, str(self._paths[self._at]), 0, count=earlier)
+                self._faults.note(DISORDER, str(path), 0, count=earlier)
 
 
 def _too_many(faults: Faults, events: int, format: str, max_bad: float) -> str:

@@ -35,8 +35,9 @@ def replacing(target: Path, check: Callable[[Path], None]) -> Iterator[Path]:
         check(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target)
-    fresh, lock = _fresh_folder(target)
-    try:
+    fresh, lock = target.with_name(_prefix(target) + secrets.token_hex(8)), None
+    try:  # from here on an interrupt leaves nothing behind
+        lock = _claim(fresh)
         yield fresh
         _sync_tree(fresh)
         _put(fresh, target, check)
@@ -95,15 +96,14 @@ def _prefix(target: Path) -> str:
     return f".{target.name}.writing-"
 
 
-def _fresh_folder(target: Path) -> tuple[Path, int | None]:
-    """A new hidden folder, locked for as long as this process lives."""
+def _claim(fresh: Path) -> int | None:
+    """Make the folder, locked for as long as this process lives."""
     while True:
-        fresh = target.with_name(_prefix(target) + secrets.token_hex(4))
         fresh.mkdir()
         lock = _lock(fresh)
         # Between mkdir and lock another writer may have taken it for a dead one's and removed it.
         if fresh.is_dir():
-            return fresh, lock
+            return lock
         if lock is not None:
             os.close(lock)
 

@@ -81,8 +81,11 @@ def micros(column: Column) -> npt.NDArray[np.int64]:
             return np.asarray(times.fill_null(NEVER).to_numpy(zero_copy_only=False))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
-    codes, values = coded(column)
-    return np.array([_micros(value) for value in values], np.int64)[codes]
+    try:
+        return seconds(np.asarray(column.cast(pa.string()).cast(pa.float64()).fill_null(math.nan)))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # of all kinds, or no times
+        codes, values = coded(column)
+        return np.array([_micros(value) for value in values], np.int64)[codes]
 
 
 def seconds(values: Floats) -> npt.NDArray[np.int64]:

@@ -22,6 +22,8 @@ from topstory.events.readers.sifting import Refusal
 FIELDS = "the row has another number of fields than the header"
 NOT_CSV = "not a row of CSV: a quote is not closed, or a field is too long"
 
+_BEFORE, _AFTER = np.frombuffer(b",\n", np.uint8), np.frombuffer(b",\n\r", np.uint8)
+
 
 class CsvTable(NamedTuple):
     """The rows of a block that have all fields: columns of bytes, none of them null."""
@@ -41,7 +43,7 @@ def csv_tables(
 ) -> Iterator[CsvTable]:
     """The columns that are wanted, block by block. A value holds no line break.
 
-    Blocks without quotes go to Arrow's parser, the others line by line through Python's.
+    Blocks go to Arrow's parser, those that it might see otherwise line by line through Python's.
     """
     names: list[str] = []
     for block in line_blocks(path, faults, progress):
@@ -90,7 +92,7 @@ def _table(block: Block, names: list[str], wanted: Callable[[str], bool]) -> Csv
         table = pacsv.read_csv(
             BytesIO(data),
             pacsv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
-            pacsv.ParseOptions(quote_char=False, invalid_row_handler=skip),
+            pacsv.ParseOptions(quote_char='"' if b'"' in data else False, invalid_row_handler=skip),
             pacsv.ConvertOptions(
                 column_types=dict.fromkeys(include, pa.binary()),
                 include_columns=include,
@@ -112,7 +114,28 @@ def _is_odd(data: bytes) -> bool:
     """Whether Arrow's rows may not be the file's lines, or values not as they are written."""
     blank = b"\n\n" in data or b"\n\r\n" in data or data[:1] in (b"\n", b"\r")
     returns = b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
-    return b'"' in data or blank or returns or not _is_text(data)
+    quotes = b'"' in data and not _quotes_whole_fields(data)
+    return blank or returns or quotes or not _is_text(data)
+
+
+def _quotes_whole_fields(data: bytes) -> bool:
+    r"""Whether quotes only ever enclose a field on one line: then all parsers see the same fields.
+
+    >>> _quotes_whole_fields(b'1,"a,b",""\n'), _quotes_whole_fields(b'1,"a ""b"" c"\n')
+    (True, False)
+    """
+    text = np.frombuffer(data, np.uint8)
+    places = np.flatnonzero(text == ord('"'))
+    if len(places) % 2:
+        return False
+    opening, closing = places[0::2], places[1::2]
+    before = text[np.maximum(opening - 1, 0)]
+    after = text[np.minimum(closing + 1, len(text) - 1)]
+    begun = np.isin(before, _BEFORE) | (opening == 0)
+    ended = np.isin(after, _AFTER) | (closing == len(text) - 1)
+    newlines = np.flatnonzero(text == ord("\n"))
+    lines = np.searchsorted(newlines, opening) == np.searchsorted(newlines, closing)
+    return bool(begun.all() and ended.all() and lines.all())
 
 
 def _is_text(data: bytes) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from topstory.events.readers.faults import NoEvent
 from topstory.events.readers.gathering import unvarying
 from topstory.events.readers.named_features import Named, feature_id, named_features
 
@@ -14,10 +15,6 @@ Names = tuple[str, ...]
 
 HASH = "hash"
 DEFAULT_IDS: tuple[Names, ...] = (("id",), ("i", "id"), ("_tag",))
-
-
-class NoEvent(ValueError):
-    """Why a line is no event, in words that do not vary from line to line."""
 
 
 class Decision(msgspec.Struct):
@@ -60,6 +57,7 @@ class Decision(msgspec.Struct):
 
 _LINE = msgspec.json.Decoder(Decision)
 _CONTEXT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ACTIONS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def decode(line: bytes) -> tuple[Decision, dict[str, msgspec.Raw]]:
@@ -84,6 +82,18 @@ def shared_features(context: dict[str, msgspec.Raw]) -> list[Named]:
     """The features of all but the actions."""
     shared = {key: parsed(raw) for key, raw in context.items() if key != "_multi"}
     return _flat(shared)
+
+
+def actions(multi: bytes) -> list[bytes]:
+    """The texts of the actions in `_multi`; raises NoEvent.
+
+    >>> actions(b'[{"id": "a"}, {"id": "b"}]')
+    [b'{"id": "a"}', b'{"id": "b"}']
+    """
+    try:
+        return list(map(bytes, _ACTIONS.decode(multi)))
+    except msgspec.DecodeError:
+        raise NoEvent("_multi is not a list of actions") from None
 
 
 def described(action: Any, path: Names | None) -> tuple[str, list[Named]]:

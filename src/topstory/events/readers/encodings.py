@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events.readers.actions import Action
+from topstory.events.readers.faults import NoEvent
 from topstory.events.readers.hashing import Hashing
 from topstory.events.readers.named_features import Named
+from topstory.events.readers.shape import Shape
+from topstory.events.readers.sifting import FLOAT32, USER
 
-
-class Unfit(ValueError):
-    """Features that cannot be a vector; the words say why."""
+UNFIT = "an action's feature is not a finite number"
 
 
 class Encoding(Protocol):
-    """Makes the vectors of users and articles."""
+    """Makes the vectors of users and articles; raises NoEvent where there can be none."""
 
     def user(self, features: Iterable[Named]) -> Any:
-        """A user, in a form that `users` takes; raises Unfit."""
+        """A user, in a form that `users` takes."""
 
     def users(self, rows: list[Any]) -> npt.NDArray[np.float32]:
         """(n, d) the vectors of many."""
 
     def article(self, features: Iterable[Named]) -> npt.NDArray[np.float64] | None:
-        """(m,) an article's vector; None if articles have no features; raises Unfit."""
+        """(m,) an article's vector; None if it has no features."""
+
+    def check(self, pool: Sequence[Action]) -> None:
+        """Whether the articles' vectors go together, and with those before."""
 
 
 class HashEncoding:
@@ -41,7 +46,11 @@ class HashEncoding:
 
     def user(self, features: Iterable[Named]) -> Any:
         """Where its features go."""
-        return self._hashing.places(features)
+        places, values = self._hashing.places(features)
+        # The sum is quick, and tells of nan too; what overflows only when added up is sifted out.
+        if not sum(map(abs, values)) <= FLOAT32 and not all(abs(v) <= FLOAT32 for v in values):
+            raise NoEvent(USER)
+        return places, values
 
     def users(self, rows: list[Any]) -> npt.NDArray[np.float32]:
         """(n, d)."""
@@ -51,47 +60,54 @@ class HashEncoding:
         """(d,)."""
         row = self._hashing.vectors([self._hashing.places(features)])[0]
         if not np.isfinite(row).all():
-            raise Unfit("an action's feature is not a finite number")
+            raise NoEvent(UNFIT)
         return np.asarray(row, np.float64)
+
+    def check(self, pool: Sequence[Action]) -> None:
+        """All are of the same length."""
 
 
 class ArrayEncoding:
     """The numbers in arrays, in order and as they stand; all other features are left out.
 
-    >>> ArrayEncoding().article([("id=a", 1.0), ("article[0]", 0.3), ("article[1]", 1.0)])
+    >>> encoding = ArrayEncoding(Shape())
+    >>> encoding.article([("id=a", 1.0), ("article[0]", 0.3), ("article[1]", 1.0)])
     array([0.3, 1. ])
     """
 
-    def __init__(self) -> None:
-        self._width: int | None = None
-        self._article_width: int | None = None
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
 
     def user(self, features: Iterable[Named]) -> list[float]:
         """Its numbers."""
         row = _numbers(features)
-        self._width = self._width or len(row)
         if not row:
-            raise Unfit("the shared features hold no array of numbers")
-        if len(row) != self._width:
-            raise Unfit("the user has another number of features than the first one")
+            raise NoEvent("the shared features hold no array of numbers")
+        if not all(abs(value) <= FLOAT32 for value in row):
+            raise NoEvent(USER)
+        if len(row) != self._shape.first("user", len(row)):
+            raise NoEvent("the user has another number of features than the first one")
         return row
 
     def users(self, rows: list[Any]) -> npt.NDArray[np.float32]:
         """(n, d)."""
-        with np.errstate(over="ignore"):
-            return np.array(rows, np.float64).reshape(len(rows), -1).astype(np.float32)
+        width = len(rows[0]) if rows else 1
+        return np.array(rows, np.float64).reshape(len(rows), width).astype(np.float32)
 
     def article(self, features: Iterable[Named]) -> npt.NDArray[np.float64] | None:
-        """(m,), or None if there are no arrays in any article."""
+        """(m,), or None if it holds no array."""
         row = _numbers(features)
-        if self._article_width is None:
-            self._article_width = len(row)
-        if len(row) != self._article_width:
-            raise Unfit("the action has another number of features than the first one")
         if not np.isfinite(row).all():
-            raise Unfit("an action's feature is not a finite number")
+            raise NoEvent(UNFIT)
         return np.array(row, np.float64) if row else None
+
+    def check(self, pool: Sequence[Action]) -> None:
+        """All have as many features as the first."""
+        for action in pool:
+            width = 0 if action.features is None else len(action.features)
+            if width != self._shape.first("action", width):
+                raise NoEvent("the action has another number of features than the first one")
 
 
 def _numbers(features: Iterable[Named]) -> list[float]:
-    return [value for name, value in features if name.endswith("]")]
+    return [value for name, value in features if name[-1:] == "]" and "=" not in name]

@@ -19,6 +19,17 @@ class BadRow(ValueError):
     """A row that cannot be an event, met by a strict import."""
 
 
+class NoEvent(ValueError):
+    """Why a row is no event, in words that do not vary from row to row.
+
+    `line` and `text` say where, if not at the beginning of the row.
+    """
+
+    def __init__(self, reason: str, line: int | None = None, text: bytes = b"") -> None:
+        super().__init__(reason)
+        self.line, self.text = line, text
+
+
 class Faults:
     """Counts rows that were skipped as bad, left out on purpose, or kept but noted.
 
@@ -61,13 +72,31 @@ correct the row, or import without strict to skip such rows
         if reason not in self.counts:
             fault = Fault(file, line, cut(text))
             if self.strict:
-                quoted = f": {fault.text!r}" if fault.text else ""
-                raise BadRow(
-                    f"{file}:{line}: {reason}{quoted}; "
-                    "correct the row, or import without strict to skip such rows"
-                )
+                raise _bad_row(reason, fault)
             self.first.setdefault(reason, fault)
         self.counts[reason] = self.counts.get(reason, 0) + 1
+
+    def take(self, others: Faults) -> None:
+        """Add what was found in the rows that follow; raises BadRow if the import is strict.
+
+        >>> faults, later = Faults(), Faults()
+        >>> later.add("click is not 0 or 1", "day2.gz", 3)
+        >>> faults.take(later)
+        >>> faults.bad, faults.first["click is not 0 or 1"].line
+        (1, 3)
+        """
+        if self.strict and others.counts:
+            reason = next(iter(others.counts))
+            raise _bad_row(reason, others.first[reason])
+        for ours, theirs in (
+            (self.counts, others.counts),
+            (self.notes, others.notes),
+            (self.omissions, others.omissions),
+        ):
+            for reason, count in theirs.items():
+                ours[reason] = ours.get(reason, 0) + count
+        for reason, fault in others.first.items():
+            self.first.setdefault(reason, fault)
 
     def note(
         self, remark: str, file: str, line: int, text: str | bytes = "", count: int = 1
@@ -84,6 +113,14 @@ correct the row, or import without strict to skip such rows
         if reason not in self.omissions:
             self.first.setdefault(reason, Fault(file, line, cut(text)))
         self.omissions[reason] = self.omissions.get(reason, 0) + count
+
+
+def _bad_row(reason: str, fault: Fault) -> BadRow:
+    quoted = f": {fault.text!r}" if fault.text else ""
+    return BadRow(
+        f"{fault.file}:{fault.line}: {reason}{quoted}; "
+        "correct the row, or import without strict to skip such rows"
+    )
 
 
 def cut(text: str | bytes) -> str:

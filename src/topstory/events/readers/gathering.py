@@ -1,9 +1,10 @@
-"""Events read one by one, gathered until there are enough of them for a log."""
+"""Events read one by one, gathered for a log."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,11 @@ import numpy.typing as npt
 
 from topstory.events.articles import ArticleTable, as_id
 from topstory.events.contexts import SparseContexts
+from topstory.events.pools import PoolTable
 from topstory.events.readers.faults import CUT
-from topstory.events.readers.reader import BATCH
 from topstory.events.readers.sifting import Refusal, Rows
 
-Pool = tuple[str, ...]
-
-NOWHERE = -1
-ENOUGH = 1 << 24  # bytes of text: as Python objects they take ten times as much
+Pool = tuple[Any, ...]  # of ids, or of what the reader knows articles by
 
 _INDEX = re.compile(r"\[\d+\]")
 
@@ -42,10 +40,8 @@ def pool_fault(pool: Sequence[str], known: Mapping[str, object] | None = None) -
     """
     if not pool:
         return "the pool is empty"
-    try:
-        for key in pool:
-            as_id(key, "")
-    except ValueError:
+    # ASCII can be written, and is seen for all ids at once: most pools differ from the others.
+    if "" in pool or not ("".join(pool).isascii() or all(map(_is_id, pool))):
         return "the pool lists an article id that is empty or not a text"
     if len(set(pool)) < len(pool):
         return "the pool lists an article twice"
@@ -54,21 +50,28 @@ def pool_fault(pool: Sequence[str], known: Mapping[str, object] | None = None) -
     return None
 
 
+def _is_id(key: str) -> bool:
+    try:
+        return bool(as_id(key, ""))
+    except ValueError:
+        return False
+
+
 class Gathering:
     """The events of one file that have been read, but not yet checked.
 
     >>> gathering = Gathering("events.jsonl")
     >>> gathering.add(1, [1.0], ("a", "b"), at=1, payoff=1.0)
-    >>> gathering.add(2, [1.0], ("a", "b"), at=0, payoff=0.0)
-    >>> rows = gathering.rows(np.array(gathering.users, np.float32), ArticleTable(("a", "b")))
-    >>> rows.shown
-    array([1, 0], dtype=int32)
+    >>> gathering.add(2, [1.0], ("b", "c"), at=0, payoff=0.0)
+    >>> articles = ArticleTable(tuple(gathering.members()))
+    >>> rows = gathering.rows(np.array(gathering.users, np.float32), articles, articles.index)
+    >>> rows.pools.members, rows.position
+    (array([0, 1, 1, 2], dtype=int32), array([1, 0], dtype=int32))
     """
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.refused: list[Refusal] = []
-        self._bytes = 0
         self.users: list[Any] = []  # in whatever form the reader keeps them
         self._lines: list[int] = []
         self._texts: list[bytes] = []
@@ -78,16 +81,6 @@ class Gathering:
         self._payoff: list[float] = []
         self._propensity: list[float | None] = []
         self._micros: list[int] = []
-
-    @property
-    def full(self) -> bool:
-        """Whether these are enough for one log, or for their faults to be told."""
-        return len(self._lines) + len(self.refused) >= BATCH or self._bytes >= ENOUGH
-
-    @property
-    def pools(self) -> list[Pool]:
-        """The pools so far."""
-        return list(self._pools)
 
     def add(
         self,
@@ -99,16 +92,14 @@ class Gathering:
         propensity: float | None = None,
         micros: int | None = None,
         text: bytes = b"",
-        size: int = 0,
     ) -> None:
-        """An event; the pool has no fault, and the shown article is `at` that place, or NOWHERE.
+        """An event; the pool has no fault, and the shown article is `at` that place in it.
 
-        `size` is how many bytes were read for it, `text` some of them to be shown if it is bad.
+        `text` is shown if it turns out bad.
         """
         self.users.append(user)
         self._lines.append(line)
         self._texts.append(text[: CUT + 1])
-        self._bytes += size or len(text)
         self._pool.append(self._pools.setdefault(pool, len(self._pools)))
         self._at.append(at)
         self._payoff.append(payoff)
@@ -116,38 +107,46 @@ class Gathering:
         if micros is not None:
             self._micros.append(micros)
 
-    def refuse(self, line: int, reason: str, text: str | bytes) -> None:
+    def refuse(self, line: int, reason: str, text: bytes) -> None:
         """A row that is no event."""
-        begin = text[: CUT + 1]
-        self.refused.append(Refusal(line, reason, begin))
-        self._bytes += len(begin)
+        self.refused.append(Refusal(line, reason, text[: CUT + 1]))
 
-    def rows(self, users: npt.NDArray[np.float32] | SparseContexts, articles: ArticleTable) -> Rows:
-        """All of them, to be sifted. What has no propensity was chosen uniformly."""
-        pools = self.pools
-        shown = [
-            articles.index[pools[pool][at]] if at != NOWHERE else NOWHERE
-            for pool, at in zip(self._pool, self._at, strict=True)
-        ]
+    def members(self) -> Iterable[Any]:
+        """What is in the pools, each once, in order of appearance."""
+        return dict.fromkeys(chain.from_iterable(self._pools))
+
+    def rows(
+        self,
+        users: npt.NDArray[np.float32] | SparseContexts,
+        articles: ArticleTable,
+        index: Mapping[Any, int],
+        listed: bool = False,
+    ) -> Rows:
+        """All of them, to be sifted; `index`: a member of a pool -> its number in the articles.
+
+        What has no propensity was chosen uniformly.
+        """
+        sizes = np.fromiter(map(len, self._pools), np.int64, len(self._pools))
+        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+        flat = map(index.__getitem__, chain.from_iterable(self._pools))
+        pool = np.array(self._pool, np.int32)
         propensity = None
         if any(value is not None for value in self._propensity):
-            propensity = np.array(
-                [
-                    1.0 / len(pools[pool]) if value is None else value
-                    for value, pool in zip(self._propensity, self._pool, strict=True)
-                ]
-            )
+            given = np.array([np.nan if p is None else p for p in self._propensity], np.float64)
+            blank = np.array([p is None for p in self._propensity])
+            propensity = np.where(blank, 1.0 / sizes[pool], given)
         return Rows(
             file=self.file,
             lines=np.array(self._lines, np.int64),
             users=users,
-            pools=pools,
-            pool=np.array(self._pool, np.int32),
-            shown=np.array(shown, np.int32),
+            pools=PoolTable(offsets, np.fromiter(flat, np.int32, offsets[-1])),
+            pool=pool,
+            position=np.array(self._at, np.int32),
             payoff=np.array(self._payoff, np.float64),
             propensity=propensity,
             micros=np.array(self._micros, np.int64) if self._micros else None,
             articles=articles,
+            listed=listed,
             refused=self.refused,
             text=self._texts.__getitem__,
         )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from topstory.events.readers.named_features import Named
 
-REMEMBERED = 1 << 20  # names whose place is kept at hand
+REMEMBERED = 1 << 18  # names whose place is kept at hand: some 60 MB
 
 
 class Hashing:

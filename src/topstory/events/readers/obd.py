@@ -14,10 +14,10 @@ import numpy as np
 
 from topstory.events.articles import ArticleTable
 from topstory.events.log import EventLog
+from topstory.events.pools import PoolTable
 from topstory.events.readers.arrow_columns import as_text, coded, micros, numbers
 from topstory.events.readers.csv_tables import CsvTable, csv_tables
 from topstory.events.readers.faults import Faults
-from topstory.events.readers.gathering import NOWHERE
 from topstory.events.readers.obd_features import (
     AFFINITY,
     USER,
@@ -27,7 +27,7 @@ from topstory.events.readers.obd_features import (
 )
 from topstory.events.readers.reader import Progress
 from topstory.events.readers.settings import Settings
-from topstory.events.readers.sifting import Refusal, Rows, sift
+from topstory.events.readers.sifting import NOWHERE, Refusal, Rows, sift
 
 FIELDS = ("timestamp", "item_id", "position", "click", "propensity_score")
 ITEMS = "item_context.csv"
@@ -48,10 +48,16 @@ class ObdReader:
         "position": "1, 2 or 3: only what was shown at that place (default: all)",
         "affinity": "yes: the user-item affinities are user features too (default no)",
     }
+    parallel = False
 
     def read(
-        self, files: Sequence[Path], faults: Faults, progress: Progress, **options: Any
-    ) -> Iterator[EventLog]:
+        self,
+        files: Sequence[Path],
+        faults: Faults,
+        progress: Progress,
+        workers: int = 1,
+        **options: Any,
+    ) -> Iterator[tuple[Path, EventLog]]:
         """The events. Files are read twice: first for the values that user features take."""
         settings = Settings(self.name, options, self.options)
         position = settings.choice("position", "all", "1", "2", "3")
@@ -67,9 +73,9 @@ class ObdReader:
         for path in files:
             for table in csv_tables(path, faults, half.second, wanted):
                 rows = _rows(path, table, articles, categories, affinity, position, faults)
-                log = sift(rows, faults)
-                if log is not None:
-                    yield log
+                sifted = sift(rows, faults)
+                if sifted is not None:
+                    yield path, sifted.log
 
 
 class _Halves:
@@ -151,13 +157,14 @@ def _rows(
         file=str(path),
         lines=table.lines[good],
         users=dense[good],
-        pools=[articles.ids],
+        pools=PoolTable.from_lists([articles.ids], articles),
         pool=np.zeros(len(good), np.int32),
-        shown=item[good],
+        position=item[good],
         payoff=click[good],
         propensity=numbers(columns["propensity_score"])[good],
         micros=micros(columns["timestamp"])[good],
         articles=articles,
+        listed=True,
         refused=refused,
         text=lambda i: table.text(int(good[i])),
     )

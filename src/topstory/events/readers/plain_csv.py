@@ -27,10 +27,16 @@ class CsvReader:
     name = "csv"
     about = "plain layout: CSV with a header, pools as a|b|c"
     options = OPTIONS
+    parallel = False
 
     def read(
-        self, files: Sequence[Path], faults: Faults, progress: Progress, **options: Any
-    ) -> Iterator[EventLog]:
+        self,
+        files: Sequence[Path],
+        faults: Faults,
+        progress: Progress,
+        workers: int = 1,
+        **options: Any,
+    ) -> Iterator[tuple[Path, EventLog]]:
         """The events."""
         settings = Settings(self.name, options, self.options)
         articles = settings.text("articles")
@@ -39,6 +45,6 @@ class CsvReader:
         for path in files:
             for block in csv_tables(path, faults, progress, is_wanted):
                 part = Part(block.columns, block.lines, block.refused, block.text)
-                log = sift(tables.rows(path, part), faults)
-                if log is not None:
-                    yield log
+                sifted = sift(tables.rows(path, part), faults)
+                if sifted is not None:
+                    yield path, sifted.log

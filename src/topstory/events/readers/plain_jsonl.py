@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,16 @@ import msgspec
 import numpy as np
 
 from topstory.events.articles import ArticleTable
-from topstory.events.log import EventLog
 from topstory.events.readers.arrow_columns import seconds
-from topstory.events.readers.faults import Faults
-from topstory.events.readers.gathering import NOWHERE, Gathering, Pool, pool_fault, unvarying
-from topstory.events.readers.lines import line_blocks
+from topstory.events.readers.faults import Faults, NoEvent
+from topstory.events.readers.gathering import Gathering, pool_fault, unvarying
+from topstory.events.readers.line_parser import LineParser
+from topstory.events.readers.line_reader import LineReader
 from topstory.events.readers.plain_articles import read_articles
-from topstory.events.readers.plain_users import NamedUsers, NotAUser, On, Users
-from topstory.events.readers.reader import Progress
+from topstory.events.readers.plain_users import NamedUsers, On, Users
 from topstory.events.readers.settings import Settings
-from topstory.events.readers.sifting import sift
+from topstory.events.readers.shape import Shape
+from topstory.events.readers.sifting import NOWHERE, TIME, Rows, outcome_fault
 from topstory.events.times import moment
 
 OPTIONS: Mapping[str, str] = {
@@ -28,11 +28,7 @@ OPTIONS: Mapping[str, str] = {
     "(default: articles have no features)",
     "constant": "yes: append the constant 1 to each user (default no: it is there)",
 }
-REMEMBERED = 1 << 14
-
-
-class NoEvent(ValueError):
-    """Why a line is no event, in words that do not vary from line to line."""
+REMEMBERED = 1 << 18  # ids in the pools that are kept at hand
 
 
 class _Event(msgspec.Struct):
@@ -48,7 +44,7 @@ _EVENT = msgspec.json.Decoder(_Event)
 _NAMED = msgspec.json.Decoder(dict[str, Any])
 
 
-class JsonlReader:
+class JsonlReader(LineReader):
     """Reads one JSON object a line.
 
     >>> JsonlReader().name
@@ -59,73 +55,54 @@ class JsonlReader:
     about = "plain layout: one JSON object a line"
     options = OPTIONS
 
-    def read(
-        self, files: Sequence[Path], faults: Faults, progress: Progress, **options: Any
-    ) -> Iterator[EventLog]:
-        """The events; the first decides what features users have, and whether there are times."""
+    def parser(self, options: Mapping[str, Any], shape: Shape) -> LineParser:
+        """The first event decides what features users have, and whether there are times."""
         settings = Settings(self.name, options, self.options)
         articles = settings.text("articles")
         table = None if articles is None else read_articles(Path(articles))
-        lines = _Lines(table, Users(settings.flag("constant")))
-        for path in files:
-            gathering = Gathering(str(path))
-            for block in line_blocks(path, faults, progress):
-                for number, line in enumerate(block.lines(), block.first):
-                    if not line.strip():
-                        continue
-                    try:
-                        lines.take(number, line, gathering)
-                    except (NoEvent, NotAUser) as error:
-                        gathering.refuse(number, str(error), line)
-                    if gathering.full:
-                        yield from lines.finish(gathering, faults)
-                        gathering = Gathering(str(path))
-            yield from lines.finish(gathering, faults)
+        return _Lines(shape, table, settings.flag("constant"))
 
 
-class _Lines:
-    """Takes in line after line, and remembers the pools."""
+class _Lines(LineParser):
+    def __init__(self, shape: Shape, articles: ArticleTable | None, constant: bool) -> None:
+        super().__init__(shape)
+        self._articles = articles
+        self._users, self._named = Users(shape, constant), NamedUsers(shape)
+        self._pools: dict[tuple[str, ...], str | None] = {}  # a pool -> what is wrong with it
+        self._held = 0
 
-    def __init__(self, articles: ArticleTable | None, users: Users) -> None:
-        self._articles, self._users = articles, users
-        self._named = NamedUsers()
-        self._pools: dict[Pool, str | None] = {}
-        self._timed: bool | None = None
-
-    def take(self, number: int, line: bytes, gathering: Gathering) -> None:
-        """One line; raises NoEvent or NotAUser if it is none."""
-        event = _decoded(_EVENT, line)
+    def take(self, number: int, row: bytes, gathering: Gathering, faults: Faults) -> None:
+        """One line."""
+        event = _decoded(_EVENT, row)
         pool = tuple(map(str, event.pool))
         if pool not in self._pools:
-            if len(self._pools) >= REMEMBERED:
+            self._held += len(pool)
+            if self._held > REMEMBERED:
                 self._pools.clear()
+                self._held = len(pool)
             known = None if self._articles is None else self._articles.index
             self._pools[pool] = pool_fault(pool, known)
-        fault = self._pools[pool]
+        shown, payoff = str(event.shown), float(event.payoff)
+        at = pool.index(shown) if shown in pool else NOWHERE
+        fault = self._pools[pool] or outcome_fault(at, len(pool), payoff, event.propensity)
         if fault is not None:
             raise NoEvent(fault)
         user: Any = event.user
         if user is None:
-            user = self._named.values(_decoded(_NAMED, line))
-        row = self._users.check(user)
-        if self._timed is None:
-            self._timed = event.timestamp is not None
-        micros = self._micros(event.timestamp) if self._timed else None
-        shown = str(event.shown)
-        at = pool.index(shown) if shown in pool else NOWHERE
-        gathering.add(number, row, pool, at, float(event.payoff), event.propensity, micros, line)
+            user = self._named.values(_decoded(_NAMED, row))
+        checked = self._users.check(user)
+        micros = self._micros(event.timestamp)
+        gathering.add(number, checked, pool, at, payoff, event.propensity, micros, row)
 
-    def finish(self, gathering: Gathering, faults: Faults) -> Iterator[EventLog]:
-        """The good events."""
-        articles = self._articles
-        if articles is None:
-            ids = (key for pool in gathering.pools for key in pool)
-            articles = ArticleTable(tuple(dict.fromkeys(ids)))
-        log = sift(gathering.rows(self._users.stack(gathering.users), articles), faults)
-        if log is not None:
-            yield log
+    def finish(self, gathering: Gathering) -> Rows:
+        """The users stacked, and the articles of the pools if no file lists them."""
+        articles = self._articles or ArticleTable(tuple(gathering.members()))
+        users = self._users.stack(gathering.users)
+        return gathering.rows(users, articles, articles.index, listed=self._articles is not None)
 
-    def _micros(self, timestamp: datetime | int | float | None) -> int:
+    def _micros(self, timestamp: datetime | int | float | None) -> int | None:
+        if not self.shape.first("timed", timestamp is not None):
+            return None
         if timestamp is None:
             raise NoEvent("there is no timestamp, though the first event has one")
         if isinstance(timestamp, datetime):
@@ -133,7 +110,7 @@ class _Lines:
         try:
             return int(seconds(np.array([float(timestamp)]))[0])
         except OverflowError:
-            raise NoEvent("the timestamp is outside the years 1 to 9999") from None
+            raise NoEvent(TIME) from None
 
 
 def _decoded(decoder: msgspec.json.Decoder[Any], line: bytes) -> Any:

@@ -33,10 +33,16 @@ class ParquetReader:
     name = "parquet"
     about = "plain layout: Parquet, users and pools as lists"
     options = OPTIONS
+    parallel = False
 
     def read(
-        self, files: Sequence[Path], faults: Faults, progress: Progress, **options: Any
-    ) -> Iterator[EventLog]:
+        self,
+        files: Sequence[Path],
+        faults: Faults,
+        progress: Progress,
+        workers: int = 1,
+        **options: Any,
+    ) -> Iterator[tuple[Path, EventLog]]:
         """The events."""
         settings = Settings(self.name, options, self.options)
         articles = settings.text("articles")
@@ -46,9 +52,9 @@ class ParquetReader:
             for part in _parts(path, progress):
                 with _naming(path):
                     rows = tables.rows(path, part)
-                log = sift(rows, faults)
-                if log is not None:
-                    yield log
+                sifted = sift(rows, faults)
+                if sifted is not None:
+                    yield path, sifted.log
 
 
 def _parts(path: Path, progress: Progress) -> Iterator[Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +14,12 @@ import pyarrow.compute as pc
 
 from topstory.events.articles import ArticleTable
 from topstory.events.columns import Mask
+from topstory.events.pools import PoolTable
 from topstory.events.readers.arrow_columns import Column, as_text, coded, micros, numbers
-from topstory.events.readers.gathering import NOWHERE, pool_fault
-from topstory.events.readers.plain_users import PREFIX
-from topstory.events.readers.sifting import Refusal, Rows
+from topstory.events.readers.gathering import pool_fault
+from topstory.events.readers.plain_users import ID, PREFIX
+from topstory.events.readers.sifting import NOWHERE, Refusal, Rows
+from topstory.events.shown import Finder
 
 SEPARATOR = "|"  # between the ids of a pool, or the numbers of a user, in one text
 UNIT = "\x1f"  # joins the ids of a list while equal pools are found; in no id anyone would choose
@@ -71,23 +74,29 @@ class Tables:
         users, misfits = self._users(columns)
         refuse(misfits, "the user has another number of features than the first one")
         good = np.flatnonzero(~bad)
+        used, inverse = np.unique(pool[good], return_inverse=True)
+        numbered = inverse.astype(np.int32)
+        lists = [pools[number] for number in used.tolist()]
         if known is None:
-            used = (pools[number] for number in np.unique(pool[good]).tolist())
-            known = ArticleTable(tuple(dict.fromkeys(key for ids in used for key in ids)))
+            known = ArticleTable(tuple(dict.fromkeys(chain.from_iterable(lists))))
+        table = PoolTable.from_lists(lists, known)
         codes, values = coded(columns["shown"])
-        shown = [known.index.get(as_text(value) or "", NOWHERE) for value in values]
+        index = [known.index.get(as_text(value) or "", NOWHERE) for value in values]
+        shown = np.array(index, np.int32)[codes[good]]
+        position = Finder(table, len(known.ids))(numbered, np.maximum(shown, 0))
         sizes = np.array([len(ids) for ids in pools])
         return Rows(
             file=str(path),
             lines=part.lines[good],
             users=users[good],
-            pools=pools,
-            pool=pool[good].astype(np.int32),
-            shown=np.array(shown, np.int32)[codes[good]],
+            pools=table,
+            pool=numbered,
+            position=np.where(shown < 0, NOWHERE, position).astype(np.int32),
             payoff=numbers(columns["payoff"])[good],
             propensity=_propensity(columns.get("propensity"), sizes[pool], good),
             micros=micros(columns["timestamp"])[good] if "timestamp" in columns else None,
             articles=known,
+            listed=self._articles is not None,
             refused=refused,
             text=lambda i: part.text(int(good[i])),
         )
@@ -101,7 +110,7 @@ class Tables:
                 )
         if "user" not in names and not any(name.startswith(PREFIX) for name in names):
             raise ValueError(f"{path}: there is no column 'user', nor any that begins with user_")
-        if "user" not in names and "user_id" in names:
+        if "user" not in names and ID in names:
             raise ValueError(
                 f"{path}: the column 'user_id' would become a feature of the user, as every column "
                 "user_… does; drop it, or rename it, to 'visitor' for one"

@@ -28,10 +28,16 @@ class R6A:
     name = "r6a"
     about = "Yahoo! Front Page Today Module, version 1 (R6A, 2009)"
     options: Mapping[str, str] = {}
+    parallel = False
 
     def read(
-        self, files: Sequence[Path], faults: Faults, progress: Progress, **options: Any
-    ) -> Iterator[EventLog]:
+        self,
+        files: Sequence[Path],
+        faults: Faults,
+        progress: Progress,
+        workers: int = 1,
+        **options: Any,
+    ) -> Iterator[tuple[Path, EventLog]]:
         """Batches of events; users and articles both have six features, the constant last."""
         return _Scan().read(files, faults, progress)
 

@@ -29,10 +29,16 @@ class R6B:
     name = "r6b"
     about = "Yahoo! Front Page Today Module, version 2 (R6B, 2011)"
     options: Mapping[str, str] = {}
+    parallel = False
 
     def read(
-        self, files: Sequence[Path], faults: Faults, progress: Progress, **options: Any
-    ) -> Iterator[EventLog]:
+        self,
+        files: Sequence[Path],
+        faults: Faults,
+        progress: Progress,
+        workers: int = 1,
+        **options: Any,
+    ) -> Iterator[tuple[Path, EventLog]]:
         """Batches of events with sparse contexts; feature k is at k - 2, the constant at 135."""
         return _Scan().read(files, faults, progress)
 

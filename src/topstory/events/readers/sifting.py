@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,20 @@ from topstory.events.log import EventLog
 from topstory.events.pools import PoolTable
 from topstory.events.propensity import recorded
 from topstory.events.readers.faults import Faults
-from topstory.events.shown import Finder, position_type
+from topstory.events.shown import position_type
 from topstory.events.times import EARLIEST, LATEST, Times
+
+NOWHERE = -1  # the position of an article that is not in the pool
+
+NOT_SHOWN = "the shown article is not in the pool"
+PAYOFF = "the payoff is not a finite number"
+USER = "a user feature is not a finite number"
+PROPENSITY = "the propensity is outside (0, 1]"
+TIME = "the timestamp is outside the years 1 to 9999"
+
+FLOAT32 = float(np.finfo(np.float32).max)
+# What is above 0 and at most 1 once it is rounded to float32.
+_ABOVE, _MOST = 2.0**-150, 1 + 2.0**-24
 
 
 class Refusal(NamedTuple):
@@ -38,76 +50,111 @@ class Rows:
     file: str
     lines: npt.NDArray[np.int64]  # (n,) from 1
     users: npt.NDArray[np.float32] | SparseContexts  # (n, d)
-    pools: Sequence[Sequence[str]]  # every article in them is in `articles`
+    pools: PoolTable
     pool: npt.NDArray[np.int32]  # (n,)
-    shown: npt.NDArray[np.int32]  # (n,) index of the article; -1: an id that is not known
+    position: npt.NDArray[np.int32]  # (n,) of the shown article in its pool, or NOWHERE
     payoff: npt.NDArray[np.float64]  # (n,)
     propensity: npt.NDArray[np.float64] | None  # (n,) None: 1 / the pool's size
     micros: npt.NDArray[np.int64] | None  # (n,) None: untimed
     articles: ArticleTable
+    listed: bool = False  # the articles are those of a file of articles: all of them stay
     refused: list[Refusal] = field(default_factory=list)
     text: Callable[[int], bytes | str] = lambda _: ""  # of row i, to be shown if it is bad
 
 
-def sift(rows: Rows, faults: Faults) -> EventLog | None:
+class Sifted(NamedTuple):
+    """The good rows."""
+
+    log: EventLog
+    lines: npt.NDArray[np.int64]  # (n,) of the events
+
+
+def sift(rows: Rows, faults: Faults) -> Sifted | None:
     """The log of the good rows, or None if there are none; faults are told in the file's order.
 
-    >>> faults = Faults()
+    Of a bad row nothing stays: no pool, and no article that is not listed elsewhere.
+
+    >>> faults, articles = Faults(), ArticleTable(("x", "y"))
     >>> rows = Rows(
-    ...     "a.csv", np.arange(2, 4), np.ones((2, 1), np.float32), [["x", "y"]],
-    ...     np.zeros(2, np.int32), np.array([0, 1], np.int32), np.array([1.0, np.inf]),
-    ...     None, None, ArticleTable(("x", "y")))
-    >>> sift(rows, faults)
-    <EventLog: 1 event, 2 articles, 1 pool, untimed, CTR 1.0000>
+    ...     "a.csv", np.arange(2, 4), np.ones((2, 1), np.float32),
+    ...     PoolTable.from_lists([["x"], ["y"]], articles), np.arange(2, dtype=np.int32),
+    ...     np.zeros(2, np.int32), np.array([1.0, np.inf]), None, None, articles)
+    >>> sift(rows, faults).log
+    <EventLog: 1 event, 1 article, 1 pool, untimed, CTR 1.0000>
     """
-    used, numbered = np.unique(rows.pool, return_inverse=True)
-    pools = PoolTable.from_lists([rows.pools[i] for i in used], rows.articles)
-    pool = numbered.astype(np.int32)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
         payoff = rows.payoff.astype(np.float32)
         propensity = None if rows.propensity is None else rows.propensity.astype(np.float32)
-    position = Finder(pools, len(rows.articles.ids))(pool, np.maximum(rows.shown, 0))
     checks: list[tuple[str, Mask]] = [
-        ("the shown article is not in the pool", (rows.shown < 0) | (position < 0)),
-        ("the payoff is not a finite number", ~np.isfinite(payoff)),
+        (NOT_SHOWN, rows.position < 0),
+        (PAYOFF, ~np.isfinite(payoff)),
     ]
     if not isinstance(rows.users, SparseContexts):
-        checks.append(("a user feature is not a finite number", unfit_rows(rows.users)))
+        checks.append((USER, unfit_rows(rows.users)))
     if propensity is not None:
-        outside = ~((propensity > 0) & (propensity <= 1))
-        checks.append(("the propensity is outside (0, 1]", outside))
+        checks.append((PROPENSITY, ~((propensity > 0) & (propensity <= 1))))
     if rows.micros is not None:
-        never = (rows.micros < EARLIEST) | (rows.micros > LATEST)
-        checks.append(("the timestamp is outside the years 1 to 9999", never))
+        checks.append((TIME, (rows.micros < EARLIEST) | (rows.micros > LATEST)))
     good = _refuse(rows, checks, faults)
     if not len(good):
         return None
-    if len(good) < len(pool):  # whole pools may have gone with their rows
-        used, numbered = np.unique(pool[good], return_inverse=True)
-        pools = PoolTable.from_lists(
-            [rows.pools[rows.pool[i]] for i in _first_of_each(pool, used)], rows.articles
-        )
-        pool, position = numbered.astype(np.int32), position[good]
-        payoff = payoff[good]
-        propensity = None if propensity is None else propensity[good]
     whole = len(good) == len(rows.pool)
+    articles, pools, pool = _used(rows, good)
     micros = None if rows.micros is None else rows.micros[good]
-    return EventLog(
+    log = EventLog(
         users=rows.users if whole else take_contexts(rows.users, good),
         pool=pool,
-        position=position.astype(position_type(pools)),
-        payoff=payoff,
-        recorded_propensity=recorded(propensity, pool, pools),
+        position=rows.position[good].astype(position_type(pools)),
+        payoff=payoff[good],
+        recorded_propensity=recorded(None if propensity is None else propensity[good], pool, pools),
         times=None if micros is None else Times.from_microseconds(micros),
         pool_table=pools,
-        article_table=rows.articles,
+        article_table=articles,
     )
+    return Sifted(log, rows.lines[good])
 
 
-def _first_of_each(pool: npt.NDArray[np.int32], wanted: npt.NDArray[np.int32]) -> Any:
-    """The first row of each wanted pool."""
-    numbers, first = np.unique(pool, return_index=True)
-    return first[np.searchsorted(numbers, wanted)]
+def outcome_fault(position: int, size: int, payoff: float, propensity: float | None) -> str | None:
+    """What `sift` will find wrong with a row, users and times aside, as far as can be told early.
+
+    >>> outcome_fault(2, 2, 1.0, 0.5)
+    'the shown article is not in the pool'
+    """
+    if not 0 <= position < size:
+        return NOT_SHOWN
+    if not abs(payoff) <= FLOAT32:
+        return PAYOFF
+    if propensity is not None and not _ABOVE < propensity <= _MOST:
+        return PROPENSITY
+    return None
+
+
+def _used(
+    rows: Rows, good: npt.NDArray[np.intp]
+) -> tuple[ArticleTable, PoolTable, npt.NDArray[np.int32]]:
+    """The articles and pools of the good rows, and the pool of each."""
+    articles, pools = rows.articles, rows.pools
+    used, pool = np.unique(rows.pool[good], return_inverse=True)
+    if len(used) < len(pools):
+        pools = _some(pools, used)
+    members = np.unique(pools.members)
+    if not rows.listed and len(members) < len(articles.ids):
+        features = articles.features
+        articles = ArticleTable(
+            tuple(articles.ids[i] for i in members.tolist()),
+            None if features is None else features[members],
+        )
+        numbers = np.searchsorted(members, pools.members).astype(np.int32)
+        pools = PoolTable(pools.offsets, numbers)
+    return articles, pools, pool.astype(np.int32)
+
+
+def _some(pools: PoolTable, which: npt.NDArray[np.int32]) -> PoolTable:
+    sizes = pools.sizes[which]
+    offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+    # Each member's place: that of its pool's first one, and how far it is behind it.
+    places = np.arange(offsets[-1]) + np.repeat(pools.offsets[which] - offsets[:-1], sizes)
+    return PoolTable(offsets, pools.members[places])
 
 
 def _refuse(rows: Rows, checks: Sequence[tuple[str, Mask]], faults: Faults) -> npt.NDArray[np.intp]:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from topstory.events.readers.faults import NoEvent
 from topstory.events.readers.named_features import Named
-
-
-class BadLine(ValueError):
-    """Why a line cannot be read, in words that do not vary from line to line."""
 
 
 class Label(NamedTuple):
@@ -41,7 +38,7 @@ def vw_line(text: str) -> VwLine:
     """
     head, bar, body = text.partition("|")
     if not bar:
-        raise BadLine("there is no |")
+        raise NoEvent("there is no |")
     words, tag = head.split(), ""
     if words and (not head[-1].isspace() or words[-1].startswith("'")):
         tag = words.pop().removeprefix("'")
@@ -59,7 +56,7 @@ def _label(words: list[str]) -> Label:
             return Label(float(parts[1]), float(parts[2]))
         except ValueError:
             pass
-    raise BadLine("the label is not action:cost:probability")
+    raise NoEvent("the label is not action:cost:probability")
 
 
 def _features(body: str) -> list[Named]:
@@ -87,4 +84,4 @@ def _number(word: str) -> float:
     try:
         return float(word)
     except ValueError:
-        raise BadLine("the weight of a namespace is not a number") from None
+        raise NoEvent("the weight of a namespace is not a number") from None

@@ -57,13 +57,16 @@ class Scan(ABC):
     def contexts(self, events: int) -> Contexts:
         """A copy of the contexts so far."""
 
-    def read(self, files: Sequence[Path], faults: Faults, progress: Progress) -> Iterator[EventLog]:
+    def read(
+        self, files: Sequence[Path], faults: Faults, progress: Progress
+    ) -> Iterator[tuple[Path, EventLog]]:
         """`Reader.read`."""
         for path in files:
             self.state[LINE] = 0
-            yield from self._file(path, faults, progress)
-        if self.state[EVENT]:
-            yield self._batch(faults)
+            for batch in self._file(path, faults, progress):
+                yield path, batch
+            if self.state[EVENT]:
+                yield path, self._batch(faults)
 
     def _file(self, path: Path, faults: Faults, progress: Progress) -> Iterator[EventLog]:
         rest, skipping = b"", False  # a line whose end is in the next piece; one that is too long

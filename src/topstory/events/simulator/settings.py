@@ -41,29 +41,29 @@ class Settings:
     location_tilt: float = 0.5  # deviation of a group's log-share of a location
     behaviours: int = 980
     behaviour_support: tuple[float, float] = (0.002, 0.12)  # log-uniform between them
-    telling: float = 0.40  # share of behaviours that differ between groups
-    behaviour_tilt: float = 1.6  # deviation of their log-odds
-    activity: tuple[float, float] = (-0.15, 0.55)  # lognormal: how much of a user was recorded
+    telling: float = 0.80  # share of behaviours that differ between groups
+    behaviour_tilt: float = 2.0  # deviation of their log-odds
+    activity: tuple[float, float] = (0.20, 0.50)  # lognormal: how much of a user was recorded
 
     # -- articles --
     births: float = 1.06  # new ones an hour
     pool: tuple[int, int] = (18, 23)  # its size by night and by day
     staying: float = 8.0  # hours: the luck in an article's life; 0: the oldest always leaves first
-    topic_mixing: float = 0.12  # of the Dirichlet, for each topic
+    topic_mixing: float = 0.10  # of the Dirichlet, for each topic
     url_categories: int = 42
     editor_categories: int = 40
-    fidelity: float = 0.92  # chance that a category is of one of the article's topics
+    fidelity: float = 0.97  # chance that a category is of one of the article's topics
 
     # -- clicks --
     ctr: float = 0.035  # of articles shown at random
-    group_rates: tuple[float, ...] = (0.45, -0.55, 0.25, -0.15, -0.05)  # groups that click more
-    popularity: float = 0.12  # deviation between articles
-    topic_popularity: float = 0.27  # deviation between topics
-    decay: float = 0.02  # an hour: each article's is uniform between 0 and this
+    group_rates: tuple[float, ...] = (0.60, -0.85, 0.35, -0.20, -0.10)  # groups that click more
+    popularity: float = 0.05  # deviation between articles of one topic
+    topic_popularity: float = 0.30  # deviation between topics
+    decay: float = 0.01  # an hour: each article's is uniform between 0 and this
     daily: float = 0.10  # how much more is clicked in the evening than on average
-    preference: float = 0.55  # how much a group prefers its topics
+    preference: float = 0.62  # how much a group prefers its topics
     affinity: float = 3.0  # of a group to its own topic, against the noise of the others
-    own_appeal: float = 0.04  # deviation of an article's appeal to a group, beyond its topics
+    own_appeal: float = 0.02  # deviation of an article's appeal to a group, beyond its topics
 
     # -- traffic --
     busy_hours: float = 0.5  # how far visits an hour swing around their mean

@@ -17,10 +17,11 @@ class Taste:
     """The bilinear part of a click's log-odds: preference · πᵀMτ for a user π and an article τ.
 
     M is doubly centred with unit deviation: groups differ in what they like, topics in whom they
-    please. How much a group clicks at all, and how well a topic does, are settings of their own.
+    please. How much a group clicks at all, and how well a topic does, are settings of their own;
+    so topics are centred over all who click, large and keen groups counting for more.
 
     >>> matrix = Taste(Settings(), seed=0).matrix
-    >>> matrix.shape, np.abs(matrix.sum(axis=0)).max() < 1e-9, round(float(matrix.std()), 6)
+    >>> matrix.shape, np.abs(matrix.sum(axis=1)).max() < 1e-9, round(float(matrix.std()), 6)
     ((5, 5), np.True_, 1.0)
     """
 
@@ -28,7 +29,8 @@ class Taste:
         self._settings = settings
         random = np.random.default_rng([seed, 5])
         matrix = settings.affinity * np.eye(GROUPS) + random.normal(0, 1, (GROUPS, GROUPS))
-        matrix -= matrix.mean(axis=0)
+        weights = np.array(settings.group_shares) * np.exp(settings.group_rates)
+        matrix -= weights @ matrix / weights.sum()
         matrix -= matrix.mean(axis=1, keepdims=True)
         self.matrix = matrix / matrix.std()  # (user groups, topics)
 
