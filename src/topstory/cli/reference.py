@@ -15,6 +15,7 @@ from msgspec import inspect as types
 
 from topstory.cli.app import app
 from topstory.cli.exporting import ExportReport
+from topstory.cli.feature_tables import AppliedReport
 from topstory.cli.report import (
     BucketReport,
     LiftReport,
@@ -28,6 +29,14 @@ from topstory.events.importing import ImportReport
 from topstory.events.inspection import ArticleSummary, Day
 from topstory.events.readers import Fault
 from topstory.events.uniformity import NeverShown, Standout
+from topstory.features.description import (
+    ArticleClusterReport,
+    ClusterReport,
+    FeatureReport,
+    Liking,
+)
+from topstory.features.encoder import FieldReport
+from topstory.features.watching import Step
 
 INTRODUCTION = """\
 # Command line
@@ -66,6 +75,22 @@ $ topstory replay logs/ --policy egreedy,ucb --json | jq '.policies[].deployment
 ```
 """,
     "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
+    "features fit": """\
+```console notest
+$ topstory features fit september/ features.safetensors --support behaviours=0.01
+```
+""",
+    "features apply": """\
+```console notest
+$ topstory features apply may/ features.safetensors may-six/
+$ topstory replay may-six/ --policy linucb-hybrid --alpha 0.3
+```
+""",
+    "features show": """\
+```console notest
+$ topstory features show features.safetensors --picture memberships.svg
+```
+""",
     "demo": "```console notest\n$ topstory demo\n```\n",
 }
 
@@ -75,6 +100,9 @@ JSON = {
     "replay": "JSON of replay and demo",
     "inspect": "JSON of inspect",
     "demo": "JSON of replay and demo",
+    "features fit": "JSON of features fit and show",
+    "features apply": "JSON of features apply",
+    "features show": "JSON of features fit and show",
 }
 
 WORDS: dict[type, str] = {
@@ -97,7 +125,8 @@ def reference() -> str:
     group: Any = typer.main.get_command(app)
     parts = [INTRODUCTION]
     for name, command in group.commands.items():
-        parts += _command(name, command)
+        for part, each in getattr(command, "commands", {"": command}).items():
+            parts += _command(f"{name} {part}".strip(), each)
     parts += _schema()
     return "\n".join(parts)
 
@@ -127,7 +156,10 @@ def _default(option: Any) -> str:
     if option.required:
         return " Required."
     told = option.default is not None and not option.is_flag
-    return f" Default: {option.default:,}." if told else ""
+    if not told:
+        return ""
+    value = option.default
+    return f" Default: {value if isinstance(value, str) else format(value, ',')}."
 
 
 def _cell(text: str) -> str:
@@ -150,6 +182,13 @@ def _schema() -> Iterator[str]:
     yield "Times are in UTC; what cannot be known is null. Fields may be added.\n"
     for found in (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown):
         yield from _record(found)
+    yield f"## {JSON['features show']}\n"
+    yield "Fields may be added.\n"
+    for shown in (FeatureReport, FieldReport, ClusterReport, ArticleClusterReport, Liking, Step):
+        yield from _record(shown)
+    yield f"## {JSON['features apply']}\n"
+    yield "Fields may be added.\n"
+    yield from _record(AppliedReport)
 
 
 def _record(record: type[msgspec.Struct]) -> Iterator[str]:

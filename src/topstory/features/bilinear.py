@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from topstory.engines import Engine, engine
 from topstory.features.blocks import Values, cut_events
@@ -52,7 +54,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         ridge: float = 30.0,
         held_out: float = 0.1,
-        patience: int = 5,
+        patience: int = 10,
         max_iter: int = 200,
         tol: float = 1e-7,
         user_features: int | None = None,
@@ -71,12 +73,15 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> BilinearLogistic:
         """Fit on rows [φ_u, φ_a] and clicks, as scikit-learn has it."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        self.classes_, clicks = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        if kind != "binary":
             raise ValueError(
-                f"a click has two classes, but y has {len(self.classes_)} class"
-                f"{'' if len(self.classes_) == 1 else 'es'}: need both clicks and none"
+                f"Only binary classification is supported. The type of the target is {kind}."
             )
+        self.classes_, clicks = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("y has one class; a fit needs events with and without a click")
         users, articles = self._halves(X)
         profiles, shown = np.unique(articles.toarray(), axis=0, return_inverse=True)
         visitor = np.arange(X.shape[0])
@@ -114,15 +119,14 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mean = float(target.mean(dtype=np.float64))
         x[-1] = np.log(mean / (1 - mean))
         watch = Watch(objective, self.patience, progress)
-        watch.see(x)
-        optimize.minimize(
-            objective,
-            x,
-            jac=True,
-            method="L-BFGS-B",
-            callback=watch,
-            options={"maxiter": self.max_iter, "maxcor": 10, "ftol": self.tol, "gtol": 1e-9},
-        )
+        options = {"maxiter": self.max_iter, "maxcor": 10, "ftol": self.tol, "gtol": 1e-9}
+        # The engine's threads share the work; BLAS threads beside them only get in their way:
+        # on two busy cores L-BFGS's own steps took longer than the gradients.
+        with threadpool_limits(1):
+            watch.see(x)
+            optimize.minimize(
+                objective, x, jac=True, method="L-BFGS-B", callback=watch, options=options
+            )
         self.coef_ = watch.best[:-1].reshape(matrix.shape[1], features.shape[1])
         self.intercept_ = float(watch.best[-1])
         self.history_ = tuple(watch.history)
@@ -145,6 +149,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The likelier class."""
+        check_is_fitted(self)
         found: npt.NDArray[Any] = self.classes_[(self.decision_function(X) > 0).astype(int)]
         return found
 
@@ -175,6 +180,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # on rows without constants, it has products only
         return tags
 
 

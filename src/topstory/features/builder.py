@@ -80,7 +80,7 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         components: int = 0,
         ridge: float = 30.0,
         held_out: float = 0.1,
-        patience: int = 5,
+        patience: int = 10,
         max_iter: int = 200,
         tol: float = 1e-7,
         above: float = 0.5,

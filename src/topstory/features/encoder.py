@@ -62,6 +62,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         thresholds = self._thresholds(categories)
         fields = categories.field_of()
         support = Support(np.array([thresholds[field] for field in fields]))
+        if not len(fields):  # nothing is known of anybody
+            return self.learn(categories, np.zeros(0), np.zeros(0, bool))
         for part in chunks(table):
             support.partial_fit(categories.transform(part))
         return self.learn(categories, support.support_, support.kept_)
