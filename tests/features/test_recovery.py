@@ -56,7 +56,7 @@ def test_the_bilinear_offset_is_right_for_the_average_user_and_helps() -> None:
     explored = builder.apply(clear_log())
     offset = ts.fit_bilinear_offset(explored)
     table = offset.table(explored.articles)
-    mean = explored.users.mean(axis=0, dtype=np.float64)
+    mean = np.asarray(explored.users).mean(axis=0, dtype=np.float64)
     assert max(abs(weights @ mean) for weights in table.values()) < 1e-9
     log = world.random_log(200_000, start="2009-05-01", days=1, features=builder)
     warm = ts.policy("ucb-warm", alpha=0.3, offset=offset.table(log.articles))

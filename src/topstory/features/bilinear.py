@@ -119,13 +119,17 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mean = float(target.mean(dtype=np.float64))
         x[-1] = np.log(mean / (1 - mean))
         watch = Watch(objective, self.patience, progress)
-        options = {"maxiter": self.max_iter, "maxcor": 10, "ftol": self.tol, "gtol": 1e-9}
         # The engine's threads share the work; BLAS threads beside them only get in their way:
         # on two busy cores L-BFGS's own steps took longer than the gradients.
         with threadpool_limits(1):
             watch.see(x)
             optimize.minimize(
-                objective, x, jac=True, method="L-BFGS-B", callback=watch, options=options
+                objective,
+                x,
+                jac=True,
+                method="L-BFGS-B",
+                callback=watch,
+                options={"maxiter": self.max_iter, "maxcor": 10, "ftol": self.tol, "gtol": 1e-9},
             )
         self.coef_ = watch.best[:-1].reshape(matrix.shape[1], features.shape[1])
         self.intercept_ = float(watch.best[-1])
