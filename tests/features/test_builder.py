@@ -241,3 +241,16 @@ def test_every_engine_builds_the_same_features(name: str) -> None:
 def test_a_builder_clones() -> None:
     builder = ts.FeatureBuilder(clusters=3, support={"likes": 0.2}, ridge=7.0)
     assert clone(builder).get_params() == builder.get_params()
+
+
+def test_parts_of_different_logs_are_refused() -> None:
+    log, builder = little_log(), ts.FeatureBuilder(clusters=2, support=0.0)
+    other = little_log(profiles={"gender": ["f"] * 41, "likes": [["tea"]] * 41})
+    with pytest.raises(ValueError, match="share its users"):
+        builder.fit_parts(lambda: [log, other])
+    with pytest.raises(ValueError, match="there are no parts"):
+        builder.fit_parts(lambda: [])
+    with pytest.raises(ValueError, match="passes must be at least 1"):
+        builder.fit_parts(lambda: [log], passes=0)
+    with pytest.raises(ValueError, match="no event was clicked"):
+        builder.fit_parts(lambda: [little_log(payoff=np.zeros(2000))])

@@ -62,3 +62,13 @@ def test_the_bilinear_offset_is_right_for_the_average_user_and_helps() -> None:
     warm = ts.policy("ucb-warm", alpha=0.3, offset=offset.table(log.articles))
     plain = ts.replay(ts.policy("ucb", alpha=0.3), log)
     assert ts.replay(warm, log).deployment.ctr > plain.deployment.ctr
+
+
+def test_mini_batches_learn_what_the_whole_log_teaches() -> None:
+    log = clear_log()
+    parts = [log[start : start + 40_000] for start in range(0, len(log), 40_000)]
+    streamed = ts.FeatureBuilder(support=0.001, ridge=3.0).fit_parts(lambda: parts)
+    assert len(streamed.model_.history_) == 3 * 10
+    truth = clear_world().population.groups.argmax(axis=1)
+    assert purity(streamed.segments(log.profiles), truth) >= 0.8
+    assert (streamed.model_.auc_ or 0.0) > (clear_builder().model_.auc_ or 1.0) - 0.02

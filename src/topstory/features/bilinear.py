@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from topstory.engines import Engine, engine
 from topstory.features.blocks import Values, cut_events
+from topstory.features.mini_batches import MiniBatches
 from topstory.features.objective import Objective
 from topstory.features.watching import Step, Watch
 from topstory.kernels.compilation import Floats
@@ -138,6 +139,38 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.log_loss_, self.auc_ = watch.log_loss, watch.auc
         return self
 
+    def fit_stream(
+        self,
+        users: Any,
+        articles: npt.ArrayLike,
+        events: Callable[[], Iterable[tuple[Any, Any, Any]]],
+        passes: int,
+        progress: Callable[[Step], None] | None = None,
+    ) -> npt.NDArray[np.int64]:
+        """Fit by mini-batches, on (visitor, shown, clicks) that `events` gives anew for each pass.
+
+        Returns how often each article was shown.
+        """
+        self._check()
+        features = np.ascontiguousarray(articles, np.float64)
+        counts = np.zeros(len(features), np.int64)
+        total = clicked = 0.0
+        for _, shown, clicks in events():
+            check_clicks(np.asarray(clicks), whole=False)
+            counts += np.bincount(shown, minlength=len(features))
+            total, clicked = total + len(clicks), clicked + float(np.sum(clicks, dtype=np.float64))
+        check_clicks(np.array([0.0 if clicked < total else 1.0, min(clicked, 1.0)], np.float32))
+        batches = MiniBatches(users, features, int(total) * passes, self.ridge)
+        for _ in range(passes):
+            for part in events():
+                batches.learn(*part, progress)
+        self.coef_, self.intercept_ = batches.coef, batches.intercept
+        self.history_ = tuple(batches.history)
+        self.n_iter_ = len(self.history_)
+        last = self.history_[-1]
+        self.log_loss_, self.auc_ = last.held_out_loss, last.auc
+        return counts
+
     def decision_function(self, X: Any) -> Floats:
         """The scores of rows [φ_u, φ_a]."""
         check_is_fitted(self)
@@ -188,8 +221,8 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def check_clicks(clicks: Values) -> None:
-    """Refuse payoffs that are no clicks, or say nothing."""
+def check_clicks(clicks: Values, whole: bool = True) -> None:
+    """Refuse payoffs that are no clicks, or, if these are all there are, say nothing."""
     if not len(clicks):
         raise ValueError("the log has no events, so there is nothing to fit")
     low, high = float(clicks.min()), float(clicks.max())
@@ -197,6 +230,6 @@ def check_clicks(clicks: Values) -> None:
         raise ValueError(
             f"the regression needs clicks, payoffs from 0 to 1; got {low:g} to {high:g}: scale them"
         )
-    if high == 0 or low == 1:
+    if whole and (high == 0 or low == 1):
         what = "no event was clicked" if high == 0 else "every event was clicked"
         raise ValueError(f"{what}, so nothing tells who likes what; give a log with both")
