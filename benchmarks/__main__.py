@@ -15,6 +15,7 @@ from rich.console import Console
 
 from benchmarks import (
     ROOT,
+    features,
     growth,
     importing,
     live,
@@ -37,6 +38,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "log": storage.run,
     "import": importing.run,
     "simulate": simulation.run,
+    "features": features.run,
     "study": study.run,
 }
 RESULTS = ROOT / ".cache" / "bench" / "results.json"

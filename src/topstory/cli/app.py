@@ -8,6 +8,7 @@ from topstory import __version__
 from topstory.cli.demo import demo
 from topstory.cli.exporting import export
 from topstory.cli.failures import told
+from topstory.cli.features import features
 from topstory.cli.importing import import_
 from topstory.cli.inspect import inspect
 from topstory.cli.replay import replay
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 for command in (simulate, import_, export, inspect, replay, tune, study, demo):
     app.command(command.__name__.rstrip("_"))(told(command))
+app.add_typer(features)
 
 
 def _print_version(wanted: bool) -> None:

@@ -15,6 +15,7 @@ from msgspec import inspect as types
 
 from topstory.cli.app import app
 from topstory.cli.exporting import ExportReport
+from topstory.cli.feature_tables import AppliedReport
 from topstory.cli.report import (
     BucketReport,
     LiftReport,
@@ -31,6 +32,14 @@ from topstory.events.importing import ImportReport
 from topstory.events.inspection import ArticleSummary, Day
 from topstory.events.readers import Fault
 from topstory.events.uniformity import NeverShown, Standout
+from topstory.features.description import (
+    ArticleClusterReport,
+    ClusterReport,
+    FeatureReport,
+    Liking,
+)
+from topstory.features.encoder import FieldReport
+from topstory.features.watching import Step
 from topstory.report.records import Cell, Number, Row, Table1
 
 INTRODUCTION = """\
@@ -91,6 +100,22 @@ $ topstory study report/ --scale paper --engine ray --address auto
 ```
 """,
     "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
+    "features fit": """\
+```console notest
+$ topstory features fit september/ features.safetensors --support behaviours=0.01
+```
+""",
+    "features apply": """\
+```console notest
+$ topstory features apply may/ features.safetensors may-six/
+$ topstory replay may-six/ --policy linucb-hybrid --alpha 0.3
+```
+""",
+    "features show": """\
+```console notest
+$ topstory features show features.safetensors --picture memberships.svg
+```
+""",
     "demo": "```console notest\n$ topstory demo\n```\n",
 }
 
@@ -103,6 +128,9 @@ JSON = {
     "study": "JSON of study",
     "inspect": "JSON of inspect",
     "demo": "JSON of replay and demo",
+    "features fit": "JSON of features fit and show",
+    "features apply": "JSON of features apply",
+    "features show": "JSON of features fit and show",
 }
 
 WORDS: dict[type, str] = {
@@ -125,7 +153,8 @@ def reference() -> str:
     group: Any = typer.main.get_command(app)
     parts = [INTRODUCTION]
     for name, command in group.commands.items():
-        parts += _command(name, command)
+        for part, each in getattr(command, "commands", {"": command}).items():
+            parts += _command(f"{name} {part}".strip(), each)
     parts += _schema()
     return "\n".join(parts)
 
@@ -191,6 +220,13 @@ def _schema() -> Iterator[str]:
     yield "Times are in UTC; what cannot be known is null. Fields may be added.\n"
     for found in (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown):
         yield from _record(found)
+    yield f"## {JSON['features show']}\n"
+    yield "Fields may be added.\n"
+    for shown in (FeatureReport, FieldReport, ClusterReport, ArticleClusterReport, Liking, Step):
+        yield from _record(shown)
+    yield f"## {JSON['features apply']}\n"
+    yield "Fields may be added.\n"
+    yield from _record(AppliedReport)
 
 
 def _record(record: type[msgspec.Struct]) -> Iterator[str]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize, sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from topstory.engines import Engine, engine
 from topstory.features.blocks import Values, cut_events
+from topstory.features.mini_batches import MiniBatches
 from topstory.features.objective import Objective
 from topstory.features.watching import Step, Watch
 from topstory.kernels.compilation import Floats
@@ -52,7 +55,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         ridge: float = 30.0,
         held_out: float = 0.1,
-        patience: int = 5,
+        patience: int = 10,
         max_iter: int = 200,
         tol: float = 1e-7,
         user_features: int | None = None,
@@ -71,12 +74,15 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> BilinearLogistic:
         """Fit on rows [φ_u, φ_a] and clicks, as scikit-learn has it."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        self.classes_, clicks = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        if kind != "binary":
             raise ValueError(
-                f"a click has two classes, but y has {len(self.classes_)} class"
-                f"{'' if len(self.classes_) == 1 else 'es'}: need both clicks and none"
+                f"Only binary classification is supported. The type of the target is {kind}."
             )
+        self.classes_, clicks = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("y has one class; a fit needs events with and without a click")
         users, articles = self._halves(X)
         profiles, shown = np.unique(articles.toarray(), axis=0, return_inverse=True)
         visitor = np.arange(X.shape[0])
@@ -114,21 +120,56 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mean = float(target.mean(dtype=np.float64))
         x[-1] = np.log(mean / (1 - mean))
         watch = Watch(objective, self.patience, progress)
-        watch.see(x)
-        optimize.minimize(
-            objective,
-            x,
-            jac=True,
-            method="L-BFGS-B",
-            callback=watch,
-            options={"maxiter": self.max_iter, "maxcor": 10, "ftol": self.tol, "gtol": 1e-9},
-        )
+        # The engine's threads share the work; BLAS threads beside them only get in their way:
+        # on two busy cores L-BFGS's own steps took longer than the gradients.
+        with threadpool_limits(1):
+            watch.see(x)
+            optimize.minimize(
+                objective,
+                x,
+                jac=True,
+                method="L-BFGS-B",
+                callback=watch,
+                options={"maxiter": self.max_iter, "maxcor": 10, "ftol": self.tol, "gtol": 1e-9},
+            )
         self.coef_ = watch.best[:-1].reshape(matrix.shape[1], features.shape[1])
         self.intercept_ = float(watch.best[-1])
         self.history_ = tuple(watch.history)
         self.n_iter_ = len(watch.history) - 1
         self.log_loss_, self.auc_ = watch.log_loss, watch.auc
         return self
+
+    def fit_stream(
+        self,
+        users: Any,
+        articles: npt.ArrayLike,
+        events: Callable[[], Iterable[tuple[Any, Any, Any]]],
+        passes: int,
+        progress: Callable[[Step], None] | None = None,
+    ) -> npt.NDArray[np.int64]:
+        """Fit by mini-batches, on (visitor, shown, clicks) that `events` gives anew for each pass.
+
+        Returns how often each article was shown.
+        """
+        self._check()
+        features = np.ascontiguousarray(articles, np.float64)
+        counts = np.zeros(len(features), np.int64)
+        total = clicked = 0.0
+        for _, shown, clicks in events():
+            check_clicks(np.asarray(clicks), whole=False)
+            counts += np.bincount(shown, minlength=len(features))
+            total, clicked = total + len(clicks), clicked + float(np.sum(clicks, dtype=np.float64))
+        check_clicks(np.array([0.0 if clicked < total else 1.0, min(clicked, 1.0)], np.float32))
+        batches = MiniBatches(users, features, int(total) * passes, self.ridge)
+        for _ in range(passes):
+            for part in events():
+                batches.learn(*part, progress)
+        self.coef_, self.intercept_ = batches.coef, batches.intercept
+        self.history_ = tuple(batches.history)
+        self.n_iter_ = len(self.history_)
+        last = self.history_[-1]
+        self.log_loss_, self.auc_ = last.held_out_loss, last.auc
+        return counts
 
     def decision_function(self, X: Any) -> Floats:
         """The scores of rows [φ_u, φ_a]."""
@@ -145,6 +186,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The likelier class."""
+        check_is_fitted(self)
         found: npt.NDArray[Any] = self.classes_[(self.decision_function(X) > 0).astype(int)]
         return found
 
@@ -175,11 +217,12 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # on rows without constants, it has products only
         return tags
 
 
-def check_clicks(clicks: Values) -> None:
-    """Refuse payoffs that are no clicks, or say nothing."""
+def check_clicks(clicks: Values, whole: bool = True) -> None:
+    """Refuse payoffs that are no clicks, or, if these are all there are, say nothing."""
     if not len(clicks):
         raise ValueError("the log has no events, so there is nothing to fit")
     low, high = float(clicks.min()), float(clicks.max())
@@ -187,6 +230,6 @@ def check_clicks(clicks: Values) -> None:
         raise ValueError(
             f"the regression needs clicks, payoffs from 0 to 1; got {low:g} to {high:g}: scale them"
         )
-    if high == 0 or low == 1:
+    if whole and (high == 0 or low == 1):
         what = "no event was clicked" if high == 0 else "every event was clicked"
         raise ValueError(f"{what}, so nothing tells who likes what; give a log with both")

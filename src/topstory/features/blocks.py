@@ -16,7 +16,17 @@ from topstory.kernels.compilation import Counters, Floats, Slots
 Values = npt.NDArray[np.float32]
 Sparse = sparse.csr_array[Any, tuple[int, int]]
 
-BLOCKS = 16  # whatever the engine: so sums are added in one order, and numbers are the same
+EVENTS = 250_000  # of a block, about: each has a gradient of its own, which must be worth it
+FEWEST, MOST = 4, 64  # blocks
+
+
+def block_count(rows: int) -> int:
+    """How many blocks, whatever the engine: so sums are added in one order, and come out the same.
+
+    >>> block_count(1000), block_count(2_000_000), block_count(10**9)
+    (4, 8, 64)
+    """
+    return min(MOST, max(FEWEST, rows // EVENTS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +109,13 @@ def cut_events(
     shown: npt.NDArray[Any],
     clicks: Values,
     held_out: npt.NDArray[np.bool_],
-    blocks: int = BLOCKS,
+    blocks: int | None = None,
 ) -> Iterator[Block]:
     """Blocks of users with their events; a user's events are all in one."""
     share = np.bincount(visitor, minlength=users.shape[0])
     order = np.argsort(visitor, kind="stable")
     ends = np.concatenate(([0], np.cumsum(share)))
-    for start, stop in cut_users(users, share, blocks):
+    for start, stop in cut_users(users, share, blocks or block_count(len(visitor))):
         mine = order[ends[start] : ends[stop]]
         parts = [
             Events.of(visitor[rows] - start, shown[rows], clicks[rows], articles)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -24,6 +25,7 @@ from topstory.features.compact import Compact
 from topstory.features.encoder import Encoder, Threshold, chunks
 from topstory.features.lloyd import refine
 from topstory.features.projection import PLAIN, WEIGHTED, article_projection, user_projection
+from topstory.features.raw_logs import check_articles, events_of, raw_visitors
 from topstory.features.side import Side
 from topstory.features.watching import Step
 from topstory.kernels.compilation import Floats
@@ -80,7 +82,7 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         components: int = 0,
         ridge: float = 30.0,
         held_out: float = 0.1,
-        patience: int = 5,
+        patience: int = 10,
         max_iter: int = 200,
         tol: float = 1e-7,
         above: float = 0.5,
@@ -121,6 +123,35 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             users, articles, visitors.number, shown, log.payoff, progress
         )
         return self._cluster(model, users, articles, counts)
+
+    def fit_parts(
+        self,
+        parts: Callable[[], Iterable[EventLog]],
+        passes: int = 3,
+        progress: Callable[[Step], None] | None = None,
+    ) -> FeatureBuilder:
+        """Learn from a raw log that does not fit in memory, by mini-batches.
+
+        The parts share their users and articles, as those of one log do. Of the regression's
+        parameters only `ridge` counts here: `passes` takes the place of early stopping, and each
+        batch is scored before it is learned from.
+
+        Args:
+            parts: gives the log's parts, one after the other, anew each time it is called.
+            passes: how often the log is gone through.
+            progress: told after each batch.
+        """
+        self._check()
+        if passes < 1:
+            raise ValueError(f"passes must be at least 1, got {passes!r}")
+        first = next(iter(parts()), None)
+        if first is None:
+            raise ValueError("there are no parts, so there is nothing to fit")
+        users, articles = self._encode(raw_visitors(first).profiles, first.article_profiles)
+        model = self.regression()
+        shown = model.fit_stream(users, articles, partial(events_of, parts), passes, progress)
+        check_articles(articles[shown > 0])
+        return self._cluster(model, users, articles, shown)
 
     def apply(self, log: EventLog, keep_profiles: bool = False) -> EventLog:
         """The same events with these features in place of the log's contexts and features.
@@ -272,26 +303,6 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"{name} must be at least 1, got {value!r}")
         if self.components < 0:
             raise ValueError(f"components must be >= 0, got {self.components!r}")
-
-
-def raw_visitors(log: EventLog) -> Visitors:
-    """Who came, if the log has the raw profiles of users and of articles."""
-    if log.visitors is None or log.visitors.profiles is None or log.article_profiles is None:
-        who = "users" if log.profiles is None else "articles"
-        raise ValueError(
-            f"the log has no raw profiles of its {who}; features are made of them: "
-            "EventLog.from_arrays takes visitor, profiles and article_profiles"
-        )
-    return log.visitors
-
-
-def check_articles(shown: Floats) -> None:
-    """Refuse a log in which all articles shown look alike."""
-    if len(np.unique(shown, axis=0)) < 2:
-        raise ValueError(
-            f"{len(shown)} article{'' if len(shown) == 1 else 's'} shown, all with the same "
-            "categories: nothing tells who likes what; a fit needs articles that differ"
-        )
 
 
 def _compacted(table: Any, side: Side) -> tuple[Floats, Counter[str]]:

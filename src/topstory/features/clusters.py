@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from topstory.kernels.compilation import Floats
 
@@ -66,7 +67,9 @@ class SoftClusters(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         means = KMeans(
             self.clusters, init="k-means++", n_init=self.restarts, random_state=self.seed
-        ).fit(X)
+        )
+        with threadpool_limits(1):  # the same sums, in the same order, on any machine
+            means.fit(X)
         sizes = np.bincount(means.labels_, minlength=self.clusters)
         return self.place(means.cluster_centers_[np.argsort(-sizes, kind="stable")], X)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from topstory.events.columns import ArrayRecord
 from topstory.features.clusters import SoftClusters
+from topstory.kernels.bilinear import compact_one
 from topstory.kernels.compilation import Floats
 
 
@@ -54,18 +55,8 @@ class Compact(ArrayRecord):
     def one(self, together: list[int], apart: list[int]) -> Floats:
         """(dimension,) of one row, by the features that are on in its two parts."""
         out: Floats = np.empty(self.dimension)
-        numbers = out[:-1]
-        np.add(self.bias, self.weights[-1], out=numbers)  # the constant's own row
-        for on in (together, apart):
-            if on:
-                total = np.add.reduce(self.weights.take(on, axis=0), axis=0)
-                total *= 1.0 / math.sqrt(len(on))
-                numbers += total
-        logits = out[: self.clusters]
-        logits -= logits.max()
-        np.exp(logits, out=logits)
-        logits /= logits.sum()
-        out[-1] = 1.0
+        on = np.array(together + apart, np.int32)
+        compact_one(self.weights, self.bias, on, len(together), self.clusters, out)
         return out
 
 

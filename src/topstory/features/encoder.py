@@ -62,6 +62,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         thresholds = self._thresholds(categories)
         fields = categories.field_of()
         support = Support(np.array([thresholds[field] for field in fields]))
+        if not len(fields):  # nothing is known of anybody
+            return self.learn(categories, np.zeros(0), np.zeros(0, bool))
         for part in chunks(table):
             support.partial_fit(categories.transform(part))
         return self.learn(categories, support.support_, support.kept_)
@@ -80,11 +82,14 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.unit_ = UnitLength(np.array(labels, int)).fit(empty) if len(fields) else None
         column = np.cumsum(kept) - 1
         self._places = {
-            field: {
-                word: int(column[at]) if kept[at] else -1
-                for word, at in categories.codes(field).items()
-            }
-            for field in categories.fields_
+            field: (
+                many,
+                {
+                    word: int(column[at]) if kept[at] else -1
+                    for word, at in categories.codes(field).items()
+                },
+            )
+            for field, many in categories.fields_.items()
         }
         self.n_features_out_ = len(fields) + 1
         return self
@@ -112,14 +117,14 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found: Sparse = self.unit_.transform(kept)
         return found
 
-    def places(self, profile: Any) -> tuple[list[int], list[int], Counter[str]]:
+    def places(self, profile: Any) -> tuple[list[int], list[int], dict[str, int]]:
         """One profile's features: which are on, those normalised apart in the second list.
 
         A field may be left out: unknown. Categories that are not known are counted by field.
         """
         together: list[int] = []
         apart: list[int] = []
-        unknown: Counter[str] = Counter()
+        unknown: dict[str, int] = {}
         try:
             items = profile.items()
         except AttributeError:
@@ -127,21 +132,20 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"a profile must be a dict of fields, got {type(profile).__name__}"
             ) from None
         for field, value in items:
-            places = self._places.get(field)
-            if places is None:
-                known = ", ".join(self._places)
-                raise ValueError(f"profile: unknown field {field!r}; a profile has {known}")
+            known = self._places.get(field)
+            if known is None:
+                fields = ", ".join(self._places)
+                raise ValueError(f"profile: unknown field {field!r}; a profile has {fields}")
             if value is None:
                 continue
-            many = self.categories_.fields_[field]
-            words = _words(field, many, value)
+            many, places = known
             found = apart if many and self.apart else together
-            for word in words:
+            for word in _words(field, many, value):
                 place = places.get(word)
                 if place is None:
                     if not isinstance(word, str):
                         raise ValueError(f"profile: {field!r} holds {word!r}, not a string")
-                    unknown[field] += 1
+                    unknown[field] = unknown.get(field, 0) + 1
                 elif place >= 0:
                     found.append(place)
         return together, apart, unknown

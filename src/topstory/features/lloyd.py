@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from topstory.engines import Engine
-from topstory.features.blocks import BLOCKS, Sparse, cut_users, rows_of
+from topstory.features.blocks import Sparse, block_count, cut_users, rows_of
 from topstory.kernels.bilinear import cluster_sums
 from topstory.kernels.compilation import Floats
 
@@ -33,7 +33,7 @@ def refine(
         The centres (clusters, r), and each cluster's mean of φ (clusters, D) and number of users.
     """
     sizes = np.diff(users.indptr)
-    kept = engine.keep(_rows, cut_users(users, sizes, BLOCKS), users)
+    kept = engine.keep(_rows, cut_users(users, sizes, block_count(users.shape[0])), users)
     for _ in range(ITERATIONS):
         weights = np.ascontiguousarray(projection @ centers.T)  # (D, clusters)
         bias = -(centers**2).sum(axis=1) / 2

@@ -101,3 +101,33 @@ def cluster_sums(
         counts[best] += 1.0
         for k in range(begin, end):
             sums[best, indices[k]] += values[k]
+
+
+@compiled
+def compact_one(
+    weights: Floats, bias: Floats, on: Slots, together: int, clusters: int, out: Floats
+) -> None:
+    """One row of compact features, from the raw features that are on: see `Compact`.
+
+    The first `together` of `on` are normalised together, the rest apart from them; the last row of
+    `weights` is the constant's. `out` gets the softmax of the first `clusters` numbers, the others
+    as they are, and the constant 1.
+    """
+    last = weights.shape[0] - 1
+    for j in range(len(bias)):
+        out[j] = bias[j] + weights[last, j]
+    for i in range(len(on)):
+        size = together if i < together else len(on) - together
+        scale = 1.0 / math.sqrt(size)
+        for j in range(len(bias)):
+            out[j] += scale * weights[on[i], j]
+    largest = out[0]
+    for j in range(1, clusters):
+        largest = max(largest, out[j])
+    total = 0.0
+    for j in range(clusters):
+        out[j] = math.exp(out[j] - largest)
+        total += out[j]
+    for j in range(clusters):
+        out[j] /= total
+    out[len(bias)] = 1.0

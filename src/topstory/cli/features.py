@@ -1,0 +1,198 @@
+"""`topstory features`: fit, apply, show."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from topstory.cli.failures import told
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from topstory.features.description import FeatureReport
+    from topstory.features.watching import Step
+
+features = typer.Typer(
+    name="features",
+    help="Make contexts and article features of raw profiles (paper, §5.2.2).",
+    no_args_is_help=True,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The file of the feature model.")]
+RawLog = Annotated[
+    Path, typer.Argument(metavar="RAWLOG", help="The folder of a log with raw profiles.")
+]
+
+
+def fit(
+    rawlog: RawLog,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file to write.")],
+    clusters: Annotated[int, typer.Option(metavar="K", help="Clusters of users.")] = 5,
+    article_clusters: Annotated[
+        int | None, typer.Option(metavar="K", help="Clusters of articles; as many as of users.")
+    ] = None,
+    support: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="S",
+            help="The least share of users that must have a category: a number for all fields "
+            "(0.1 if nothing is said), or FIELD=NUMBER for one; may be repeated.",
+        ),
+    ] = None,
+    distances: Annotated[
+        str, typer.Option(metavar="D", help="weighted, or plain as in the paper.")
+    ] = "weighted",
+    components: Annotated[
+        int, typer.Option(metavar="N", help="Principal components beside the memberships.")
+    ] = 0,
+    ridge: Annotated[float, typer.Option(metavar="R", help="The regression's L2 penalty.")] = 30.0,
+    engine: Annotated[
+        str, typer.Option(metavar="E", help="serial, local (all cores) or ray.")
+    ] = "local",
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same model.")] = 0,
+    json: Json = False,
+) -> None:
+    """Learn features from a log of random exploration with raw profiles.
+
+    A bilinear logistic regression of clicks on raw features, k-means of what it projects users and
+    articles to, and memberships by a Gaussian kernel: by default six numbers for each.
+    """
+    import topstory as ts
+    from topstory.cli.consoles import remarks
+
+    builder = ts.FeatureBuilder(
+        clusters=clusters,
+        article_clusters=article_clusters,
+        support=_support(support),
+        distances=distances,
+        components=components,
+        ridge=ridge,
+        engine=engine,
+        seed=seed,
+    )
+    log = ts.EventLog.read(rawlog)
+    with _following(remarks()) as follow:
+        builder.fit(log, progress=follow)
+    builder.save(model)
+    _tell(model, None, json)
+
+
+def apply(
+    rawlog: RawLog,
+    model: Model,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write the log to.")],
+    keep_profiles: Annotated[
+        bool, typer.Option("--keep-profiles", help="Keep the raw profiles in OUT too.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Write the same log with these features in place of contexts and article features."""
+    import topstory as ts
+    from topstory.cli.consoles import answers
+    from topstory.cli.feature_tables import AppliedReport
+    from topstory.cli.printing import print_json
+    from topstory.cli.wording import count
+
+    builder = ts.FeatureBuilder.load(model)
+    log = ts.EventLog.read(rawlog)
+    built = builder.apply(log, keep_profiles=keep_profiles)
+    built.write(out)
+    articles = 0 if built.features is None else built.features.shape[1]
+    report = AppliedReport(
+        events=len(built),
+        users=0 if built.visitors is None else len(built.visitors.contexts),
+        articles=len(built.article_ids),
+        dimension=built.dimension,
+        article_features=articles,
+        unknown=dict(builder.unknown),
+    )
+    if json:
+        print_json(report)
+        return
+    answers().print(
+        f"{count(report.events, 'event')} into {out}: contexts of {report.dimension} numbers, "
+        f"article features of {report.article_features}",
+        markup=False,
+        soft_wrap=True,
+    )
+    for field, times in report.unknown.items():
+        answers().print(
+            f"Ignored: {times:,} times a category of {field} that the model does not know",
+            markup=False,
+        )
+
+
+def show(
+    model: Model,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the histogram of largest memberships, as SVG."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """What a feature model is: its clusters in words, its fit, how close users are to clusters."""
+    _tell(model, picture, json)
+
+
+for command in (fit, apply, show):
+    features.command(command.__name__)(told(command))
+
+
+def _tell(model: Path, picture: Path | None, json: bool) -> None:
+    import topstory as ts
+    from topstory.cli.consoles import answers
+    from topstory.cli.feature_tables import show_features
+    from topstory.cli.printing import print_json
+    from topstory.features.description import describe
+    from topstory.features.picture import histogram_svg
+
+    report: FeatureReport = describe(ts.FeatureBuilder.load(model))
+    if picture is not None:
+        title = f"{report.above_half:.0%} above 0.5, {report.above_four_fifths:.0%} above 0.8"
+        picture.write_text(histogram_svg(report.histogram, title), "utf-8")
+    if json:
+        print_json(report)
+    else:
+        show_features(str(model), report, answers())
+
+
+def _support(given: list[str] | None) -> float | dict[str, float]:
+    """A number, or numbers by field.
+
+    >>> _support(None), _support(["0.05"]), _support(["likes=0.01", "age=0"])
+    (0.1, 0.05, {'likes': 0.01, 'age': 0.0})
+    """
+    found: dict[str, float] = {}
+    for text in given or ["0.1"]:
+        field, _, number = text.rpartition("=")
+        try:
+            found[field] = float(number)
+        except ValueError:
+            raise typer.BadParameter(
+                f"not a number, nor FIELD=NUMBER: {text!r}", param_hint="--support"
+            ) from None
+    if "" not in found:
+        return found
+    if len(found) > 1:
+        raise typer.BadParameter(
+            "give one number, or FIELD=NUMBER for each field", param_hint="--support"
+        )
+    return found[""]
+
+
+@contextmanager
+def _following(console: "Console") -> Iterator[Callable[["Step"], None]]:
+    """The last iteration on standard error, where that is a terminal."""
+    with console.status("reading") as status:
+
+        def follow(step: "Step") -> None:
+            held_out = step.held_out_loss
+            known = "" if held_out is None else f", held-out log loss {held_out:.5f}"
+            ranked = "" if step.auc is None else f", AUC {step.auc:.4f}"
+            status.update(f"iteration {step.iteration}{known}{ranked}")
+
+        yield follow

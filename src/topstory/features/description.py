@@ -1,0 +1,135 @@
+"""A fitted builder in words and numbers: its clusters, its fit, the histogram of memberships."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from topstory.features.builder import FeatureBuilder
+from topstory.features.encoder import FieldReport
+from topstory.features.watching import Step
+from topstory.kernels.compilation import Floats
+
+MOST = 5  # categories that stand for a cluster
+
+
+class Liking(msgspec.Struct, frozen=True):
+    """A category, and how far a cluster stands out by it."""
+
+    category: str
+    by: float  # log-odds of a click for likes; share above that of all users for traits
+
+
+class ClusterReport(msgspec.Struct, frozen=True):
+    """A cluster of users in words."""
+
+    cluster: int
+    share: float  # of the users
+    likes: tuple[Liking, ...]  # article categories, against the average user
+    dislikes: tuple[Liking, ...]
+    traits: tuple[Liking, ...]  # user categories that are more frequent in it
+
+
+class ArticleClusterReport(msgspec.Struct, frozen=True):
+    """A cluster of articles in words."""
+
+    cluster: int
+    categories: tuple[Liking, ...]  # by how much more an article of it belongs than others do
+
+
+class FeatureReport(msgspec.Struct, frozen=True):
+    """What a feature model is."""
+
+    format: str
+    version: int
+    dimension: int  # numbers of a context, the constant included
+    article_features: int
+    distances: str
+    raw_user_features: int
+    raw_article_features: int
+    user_fields: tuple[FieldReport, ...]
+    article_fields: tuple[FieldReport, ...]
+    log_loss: float | None  # on the events held out
+    auc: float | None
+    history: tuple[Step, ...]
+    clusters: tuple[ClusterReport, ...]
+    article_clusters: tuple[ArticleClusterReport, ...]
+    user_width: float  # of the Gaussian kernel
+    article_width: float
+    histogram: tuple[int, ...]  # users by their largest membership, in equal bins from 0 to 1
+    above_half: float  # share of users whose largest membership is above 0.5 (Figure 5: 0.85)
+    above_four_fifths: float  # above 0.8 (Figure 5: 0.40)
+
+
+def describe(builder: FeatureBuilder) -> FeatureReport:
+    """The report of a fitted builder."""
+    users, articles, model = builder.user_side_, builder.article_side_, builder.model_
+    counts = builder.histogram_
+    edges = np.linspace(0, 1, len(counts) + 1)[:-1]
+
+    def above(bound: float) -> float:
+        return float(counts[edges > bound - 1e-9].sum() / counts.sum())
+
+    return FeatureReport(
+        format="topstory-features",
+        version=1,
+        dimension=users.compact.dimension,
+        article_features=articles.compact.dimension,
+        distances=builder.distances,
+        raw_user_features=users.encoder.n_features_out_,
+        raw_article_features=articles.encoder.n_features_out_,
+        user_fields=users.encoder.report(),
+        article_fields=articles.encoder.report(),
+        log_loss=model.log_loss_,
+        auc=model.auc_,
+        history=model.history_,
+        clusters=_clusters(builder),
+        article_clusters=_article_clusters(builder),
+        user_width=users.soft.width_,
+        article_width=articles.soft.width_,
+        histogram=tuple(int(count) for count in counts),
+        above_half=above(0.5),
+        above_four_fifths=above(0.8),
+    )
+
+
+def _clusters(builder: FeatureBuilder) -> tuple[ClusterReport, ...]:
+    names = builder.user_side_.encoder.get_feature_names_out()[:-1]
+    tags = builder.article_side_.encoder.get_feature_names_out()[:-1]
+    means, sizes = builder.means_, builder.sizes_
+    average = sizes @ means / sizes.sum()
+    likes = (means - average) @ builder.model_.coef_  # (clusters, M) log-odds
+    likes -= likes.mean(axis=1, keepdims=True)  # that it clicks more on everything is no liking
+    traits = means - average
+    return tuple(
+        ClusterReport(
+            c,
+            float(sizes[c] / sizes.sum()),
+            likes=_most(tags, likes[c, :-1]),
+            dislikes=_most(tags, -likes[c, :-1], sign=-1.0),
+            traits=_most(names, traits[c, :-1]),
+        )
+        for c in range(len(sizes))
+    )
+
+
+def _article_clusters(builder: FeatureBuilder) -> tuple[ArticleClusterReport, ...]:
+    side = builder.article_side_
+    tags = side.encoder.get_feature_names_out()[:-1]
+    # An article with one category alone, encoded: how much it belongs to each cluster.
+    rows = np.column_stack([np.eye(len(tags)), np.ones(len(tags))])
+    belongs = side.compact.many(rows)[:, : side.compact.clusters]
+    belongs = belongs - belongs.mean(axis=0)
+    return tuple(
+        ArticleClusterReport(c, _most(tags, belongs[:, c])) for c in range(side.compact.clusters)
+    )
+
+
+def _most(
+    names: npt.NDArray[np.object_] | Sequence[str], values: Floats, sign: float = 1.0
+) -> tuple[Liking, ...]:
+    best = [at for at in np.argsort(-values, kind="stable")[:MOST] if values[at] > 0]
+    return tuple(Liking(str(names[at]), sign * float(values[at])) for at in best)

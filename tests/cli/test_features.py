@@ -1,0 +1,88 @@
+"""`topstory features`: fit, apply, show, and what they refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from tests.cli.running import answer, run, words
+from tests.features.worlds import little_log
+
+import topstory as ts
+from topstory.features.description import describe
+
+FIT = ("--clusters", "2", "--support", "0", "--ridge", "1", "--engine", "serial")
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    little_log().write(tmp_path / "raw")
+    return tmp_path / "raw"
+
+
+def test_fit_apply_and_show_do_what_the_library_does(raw: Path, tmp_path: Path) -> None:
+    model, out = tmp_path / "model", tmp_path / "out"
+    told = answer("features", "fit", raw, model, *FIT)
+    log = little_log()
+    wanted = ts.FeatureBuilder(clusters=2, support=0.0, ridge=1.0, engine="serial").fit(log)
+    assert told == msgspec.json.decode(msgspec.json.encode(describe(wanted)))
+    assert answer("features", "show", model) == told
+    assert answer("features", "apply", raw, model, out) == {
+        "events": 2000,
+        "users": 40,
+        "articles": 6,
+        "dimension": 3,
+        "article_features": 3,
+        "unknown": {},
+    }
+    built, expected = ts.EventLog.read(out), wanted.apply(log)
+    np.testing.assert_array_equal(built.users, expected.users)
+    np.testing.assert_array_equal(built.features, expected.features)
+    assert built.profiles is None
+    run("features", "apply", raw, model, out, "--keep-profiles")
+    assert ts.EventLog.read(out).profiles is not None
+
+
+def test_clusters_are_told_in_words_and_drawn(raw: Path, tmp_path: Path) -> None:
+    run("features", "fit", raw, tmp_path / "model", *FIT)
+    picture = tmp_path / "memberships.svg"
+    printed = run("features", "show", tmp_path / "model", "--picture", picture).stdout
+    for word in ("likes=opera", "tags=stage", "like ", "largest membership"):
+        assert word in printed
+    assert picture.read_text().startswith("<svg")
+
+
+def test_categories_the_model_does_not_know_are_told(raw: Path, tmp_path: Path) -> None:
+    run("features", "fit", raw, tmp_path / "model", *FIT)
+    strange = {"gender": ["x"] * 40, "likes": [["golf"]] * 40}
+    little_log(profiles=strange).write(tmp_path / "strange")
+    printed = run("features", "apply", tmp_path / "strange", tmp_path / "model", tmp_path / "out")
+    assert "Ignored: 40 times a category of gender" in printed.stdout
+
+
+def test_what_cannot_be_done_is_one_sentence(logs: Path, raw: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    for arguments, sentence in (
+        (("fit", logs / "uniform", model), "no raw profiles of its users"),
+        (("fit", raw, model, "--clusters", "0"), "clusters must be at least 1"),
+        (("fit", raw, model, "--engine", "spark"), "engine must be one of serial, local, ray"),
+        (("fit", raw, model, "--support", "age=0.1"), "unknown field 'age'"),
+        (("apply", raw, raw / "log.json", tmp_path / "out"), "not a safetensors file"),
+        (("show", model), "model"),
+    ):
+        result = run("features", *arguments, status=1)
+        assert result.stdout == ""
+        assert result.stderr.startswith("topstory: ")
+        assert sentence in result.stderr
+    assert not model.exists()
+
+
+@pytest.mark.parametrize("support", [["much"], ["0.1", "likes=0.2"], ["likes=much"]])
+def test_a_support_that_is_no_number_is_wrong_usage(
+    raw: Path, tmp_path: Path, support: list[str]
+) -> None:
+    given = [text for each in support for text in ("--support", each)]
+    result = run("features", "fit", raw, tmp_path / "model", *given, status=2)
+    assert "--support" in words(result.stderr)
