@@ -72,6 +72,25 @@ def study(
         seed: the first seed, and that of the simulated world.
         engine: `serial`, `local` (all cores), `ray`, or an engine.
         progress: called with (what is done, work done, work in all).
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import topstory as ts
+    >>> random = np.random.default_rng(0)
+    >>> shown = random.choice(["rain", "sun"], 4000)
+    >>> clicked = random.random(4000) < np.where(shown == "sun", 0.2, 0.1)
+    >>> log = ts.EventLog.from_arrays(
+    ...     np.ones((4000, 1)), [["rain", "sun"]], np.zeros(4000, int), shown, clicked
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = ts.study(
+    ...         folder, tuning=log[:2000], evaluation=log[2000:], policies=["egreedy"],
+    ...         sizes=[1.0], epsilons=[0.1, 0.9], tune_on="learning",
+    ...     )
+    >>> found.chosen("egreedy")
+    {'epsilon': 0.1}
+    >>> found.table1().column_names[:3]
+    ['policy', 'algorithm', 'size']
     """
     settings = checked(policies, sizes, epsilons, alphas, repeats, tune_on, tune_ridge, seed)
     where = named_engine(engine)
