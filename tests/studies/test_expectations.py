@@ -26,6 +26,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> ts.Study:
         tuning=world.random_log(1_000_000, "2009-05-01", 0.25, seed=2),
         evaluation=world.random_log(3_000_000, "2009-05-03", 1, seed=3),
         sizes=[1.0, 0.05, 0.01],
+        repeats=3,  # so few hours leave a single tuning run too much luck
     )
 
 

@@ -80,6 +80,12 @@ def test_every_row_of_the_table_of_runs_is_a_replay(study: ts.Study) -> None:
     assert (one["low"], one["high"]) == result.deployment.interval
 
 
+def test_the_report_tells_how_to_repeat_it(study: ts.Study) -> None:
+    wanted = "topstory study OUT --tuning TUNING --evaluation EVALUATION --exploration EXPLORATION "
+    wanted += "--policy egreedy,ucb,egreedy-warm,linucb-disjoint --sizes 1,0.05 "
+    assert study.report().command == wanted + "--epsilons 0.1,0.3 --alphas 0.1,1"
+
+
 def test_references_have_no_parameter(study: ts.Study) -> None:
     assert study.reference("random", "tuning").run.parameters == ()
     assert study.report().table.omniscient.value is not None

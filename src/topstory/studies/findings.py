@@ -34,7 +34,8 @@ class Study:
     evaluated: Mapping[Run, Outcome] = field(repr=False)  # all runs on the evaluation log
     seconds: float
     engine: str
-    known_by: Mapping[str, str] = field(repr=False)
+    known_by: Mapping[str, str] = field(repr=False)  # what tells its logs from others, by role
+    options: tuple[str, ...] = field(repr=False)  # what names them on the command line
 
     def chosen(self, policy: str, size: float = 1.0) -> Mapping[str, float]:
         """The parameter that was best on the tuning log."""

@@ -36,6 +36,10 @@ class Source(Protocol):
         """What tells these logs from others, by role."""
 
     @property
+    def options(self) -> tuple[str, ...]:
+        """What names them on the command line."""
+
+    @property
     def logs(self) -> Logs:
         """The logs, made once."""
 
@@ -82,6 +86,12 @@ class OwnLogs:
         known = {"tuning": fingerprint(self.tuning), "evaluation": fingerprint(self.evaluation)}
         explored = FIRST_TENTH if self.exploration is None else fingerprint(self.exploration)
         return {**known, "exploration": explored}
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """With names in capitals: where a log lies is not known here."""
+        explored = () if self.exploration is None else ("--exploration", "EXPLORATION")
+        return ("--tuning", "TUNING", "--evaluation", "EVALUATION", *explored)
 
     @cached_property
     def logs(self) -> Logs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shlex
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ def report(study: Study) -> Report:
             _facts(logs[role]) for role in ("tuning", "evaluation", "exploration") if role in logs
         ),
         settings=tuple(_settings(study)),
-        command=_command(study.settings),
+        command=_command(study.settings, study.options),
         warnings=tuple(
             f"The {role} log: {logs[role].inspection.verdict[0]}"
             for role in ("tuning", "evaluation")
@@ -116,9 +117,9 @@ def _grid(settings: Settings, policy: str) -> str:
     return ", ".join(f"{value:g}" for value in settings.grid(policy))
 
 
-def _command(settings: Settings) -> str:
-    """The command that makes the same runs; the logs aside."""
-    words = ["topstory", "study", "OUT"]
+def _command(settings: Settings, logs: Sequence[str]) -> str:
+    """The command that makes the same runs."""
+    words = ["topstory", "study", "OUT", *logs]
     if settings.policies != LEARNERS:
         words += ["--policy", ",".join(settings.policies)]
     given = {

@@ -65,6 +65,11 @@ class Simulated:
             )
         }
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The scale."""
+        return ("--scale", next(name for name, scale in SCALES.items() if scale == self.scale))
+
     @cached_property
     def logs(self) -> Logs:
         """Made anew, the same each time."""

@@ -142,6 +142,7 @@ class _Sitting:
             seconds=self.journal.seconds,
             engine=self.engine.name,
             known_by=self.source.known_by,
+            options=self.source.options,
         )
 
     def _stage(self, stage: str, runs: Sequence[Run]) -> Mapping[Run, Outcome]:
