@@ -18,6 +18,7 @@ Sparse = sparse.csr_array[Any, tuple[int, int]]
 
 EVENTS = 250_000  # of a block, about: each has a gradient of its own, which must be worth it
 FEWEST, MOST = 4, 64  # blocks
+TILE = 8192  # users, whose raw features stay in the cache
 
 
 def block_count(rows: int) -> int:
@@ -31,10 +32,10 @@ def block_count(rows: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Some events of a block: those of one article side by side."""
+    """Some events of a block, in cells: a cell for each tile of users and article."""
 
     row: Slots  # (n,) the user's row in the block
-    starts: Counters  # (A + 1,) where each article's events begin
+    starts: Counters  # (tiles · A + 1,) where each cell's events begin
     clicks: Values  # (n,)
 
     def __len__(self) -> int:
@@ -45,8 +46,10 @@ class Events:
         cls, row: npt.NDArray[Any], shown: npt.NDArray[Any], clicks: Values, articles: int
     ) -> Events:
         """From events in any order."""
-        order = np.lexsort((row, shown))
-        counts = np.bincount(shown, minlength=articles)
+        cell = row // TILE * articles + shown
+        order = np.lexsort((row, cell))
+        counts = np.bincount(cell, minlength=articles)
+        counts = np.pad(counts, (0, -len(counts) % articles))
         return cls(
             row[order].astype(np.int32),
             np.concatenate(([0], np.cumsum(counts, dtype=np.int64))),

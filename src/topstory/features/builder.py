@@ -22,7 +22,7 @@ from topstory.features.bilinear import BilinearLogistic
 from topstory.features.categories import Sparse
 from topstory.features.clusters import SoftClusters
 from topstory.features.compact import Compact
-from topstory.features.encoder import Encoder, Threshold, chunks
+from topstory.features.encoder import Encoder, Threshold
 from topstory.features.lloyd import refine
 from topstory.features.projection import PLAIN, WEIGHTED, article_projection, user_projection
 from topstory.features.raw_logs import check_articles, events_of, raw_visitors
@@ -179,12 +179,13 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
     def users(self, profiles: Any) -> npt.NDArray[np.float32]:
         """(V, d) the contexts of users, from a table of raw profiles."""
         check_is_fitted(self)
-        return self._many(self.user_side_, profiles).astype(np.float32)
+        found = self.user_side_.many(engine(self.engine), profiles, self.unknown)
+        return found.astype(np.float32)
 
     def articles(self, profiles: Any) -> Floats:
         """(A, m) the features of articles, from a table of raw profiles."""
         check_is_fitted(self)
-        return self._many(self.article_side_, profiles)
+        return self.article_side_.many(engine(self.engine), profiles, self.unknown)
 
     def user(self, profile: Mapping[str, Any]) -> Floats:
         """(d,) the context of one user, from a dict: field -> category, or list of categories.
@@ -192,11 +193,11 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         A field may be left out, or None: unknown. Categories that were not there when the builder
         was fitted are ignored, and counted in `unknown`.
         """
-        return self._one(self.user_side_, profile)
+        return self.user_side_.one(profile, self.unknown)
 
     def article(self, profile: Mapping[str, Any]) -> Floats:
         """(m,) the features of one article, likewise."""
-        return self._one(self.article_side_, profile)
+        return self.article_side_.one(profile, self.unknown)
 
     def segments(self, profiles: Any) -> npt.NDArray[np.intp]:
         """(V,) the closest cluster of each user: the segments of the `seg` policies (§5.3 III)."""
@@ -278,22 +279,6 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
     def _memberships(self, profiles: Any) -> npt.NDArray[np.float32]:
         return self.users(profiles)[:, : self.clusters]
 
-    def _many(self, side: Side, profiles: Any) -> Floats:
-        table = side.encoder.categories_.checked(profiles)
-        out: Floats = np.empty((table.num_rows, side.compact.dimension))
-        start = 0
-        for found, unknown in engine(self.engine).map(_compacted, chunks(table), side):
-            out[start : start + len(found)] = found
-            start += len(found)
-            self.unknown.update(unknown)
-        return out
-
-    def _one(self, side: Side, profile: Mapping[str, Any]) -> Floats:
-        together, apart, unknown = side.encoder.places(profile)
-        if unknown:
-            self.unknown.update(unknown)
-        return side.compact.one(together, apart)
-
     def _check(self) -> None:
         if self.distances not in (WEIGHTED, PLAIN):
             raise ValueError(f"distances must be {WEIGHTED} or {PLAIN}, got {self.distances!r}")
@@ -303,8 +288,3 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"{name} must be at least 1, got {value!r}")
         if self.components < 0:
             raise ValueError(f"components must be >= 0, got {self.components!r}")
-
-
-def _compacted(table: Any, side: Side) -> tuple[Floats, Counter[str]]:
-    raw, unknown = side.encoder.encode(table)
-    return side.compact.many(raw), unknown
