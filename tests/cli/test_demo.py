@@ -6,13 +6,14 @@ import pytest
 from tests.cli.running import answer, run
 
 import topstory as ts
-from topstory.cli.demo_log import simulated_log
+from topstory.cli.demo import SEPTEMBER, USERS
 from topstory.policies import REGISTRY
 
 
 def test_it_replays_the_twelve_over_a_simulated_log() -> None:
     told = answer("demo", "--events", 5_000, "--seed", 3)
-    explored, log = simulated_log(5_000, 1_000, seed=3)
+    world = ts.TodayModule(3, users=USERS)
+    explored, log = world.random_log(1_000, SEPTEMBER), world.random_log(5_000)
     assert told["log"] == "simulated"
     assert (told["events"], told["warm"]["events"]) == (5_000, 1_000)
     assert told["random_ctr"] == pytest.approx(log.ctr)
@@ -33,11 +34,3 @@ def test_it_calls_the_log_simulated_and_closes_with_advice() -> None:
 
 def test_a_single_event_is_no_ground_for_advice() -> None:
     assert "Too few clicks" in run("demo", "--events", 1).stdout
-
-
-def test_the_simulated_log_is_seeded_and_uniform() -> None:
-    one, two = simulated_log(50_000, 1_000, seed=5), simulated_log(50_000, 1_000, seed=5)
-    assert one[1].payoff.tobytes() == two[1].payoff.tobytes()
-    assert one[1].uniformity().p_value > 0.001
-    assert 0.025 < one[1].ctr < 0.045
-    assert one[1].pool_sizes.tolist() == [20] * 24

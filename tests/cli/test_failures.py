@@ -117,8 +117,8 @@ def test_what_nobody_foresaw_is_a_sentence_too(
 
 def test_ctrl_c_says_interrupted_and_exits_with_130() -> None:
     program = (
-        "import time; import topstory.cli.demo_log as made; from topstory.cli import main; "
-        "made.simulated_log = lambda *given: print('busy', flush=True) or time.sleep(60); main()"
+        "import time; import topstory.events.simulator as made; from topstory.cli import main; "
+        "made.TodayModule = lambda *a, **k: print('busy', flush=True) or time.sleep(60); main()"
     )
     demo = subprocess.Popen(
         [sys.executable, "-c", program, "demo"],

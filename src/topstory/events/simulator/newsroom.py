@@ -51,7 +51,7 @@ class Newsroom:
         self._seed = seed
         self._born: dict[int, tuple[Article, ...]] = {}
         random = np.random.default_rng([seed, 1])
-        self.topic_popularity = settings.topic_popularity * _standard(random.normal(size=GROUPS))
+        self.topic_popularity = np.array(settings.topic_popularity)
         self._urls = _owners(settings.url_categories, random)
         self._editors = _owners(settings.editor_categories, random)
 
@@ -131,12 +131,6 @@ class Newsroom:
             faithful = random.random() < self.settings.fidelity and len(own)
             tags.add(int(random.choice(own if faithful else len(owners))))
         return tuple(f"{kind}-{tag:02}" for tag in sorted(tags))
-
-
-def _standard(values: Floats) -> Floats:
-    """Centred, with unit deviation: five draws alone would make worlds of very different kinds."""
-    standard: Floats = (values - values.mean()) / values.std()
-    return standard
 
 
 def _owners(categories: int, random: np.random.Generator) -> npt.NDArray[np.int64]:

@@ -58,7 +58,7 @@ class Settings:
     ctr: float = 0.035  # of articles shown at random
     group_rates: tuple[float, ...] = (0.60, -0.85, 0.35, -0.20, -0.10)  # groups that click more
     popularity: float = 0.05  # deviation between articles of one topic
-    topic_popularity: float = 0.30  # deviation between topics
+    topic_popularity: tuple[float, ...] = (0.10, 0.45, -0.20, 0.0, -0.35)  # log-odds of topics
     decay: float = 0.01  # an hour: each article's is uniform between 0 and this
     daily: float = 0.10  # how much more is clicked in the evening than on average
     preference: float = 0.62  # how much a group prefers its topics
@@ -82,7 +82,7 @@ class Settings:
 PAIRS = ("behaviour_support", "activity", "pool")
 COUNTS = ("users", "ages", "locations", "behaviours", "url_categories", "editor_categories")
 SHARES = ("ctr", "behaviour_support", "unknown", "female", "telling", "fidelity", "group_shares")
-SIGNED = ("group_rates", "age_centres", "activity", "affinity")
+SIGNED = ("group_rates", "topic_popularity", "age_centres", "activity", "affinity")
 
 
 def _check(name: str, value: Any) -> None:
