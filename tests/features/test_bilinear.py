@@ -74,8 +74,8 @@ def test_it_agrees_with_scikit_learn_on_explicit_outer_products(ridge: float) ->
 def test_every_engine_gives_the_same_numbers(name: str) -> None:
     given = events()
     runs = engine(name, workers=2)
-    serial = BilinearLogistic(1.0, engine="serial", max_iter=20).fit_events(**given)
-    other = BilinearLogistic(1.0, engine=runs, max_iter=20).fit_events(**given)
+    serial = BilinearLogistic(1.0, engine="serial", max_iter=5).fit_events(**given)
+    other = BilinearLogistic(1.0, engine=runs, max_iter=5).fit_events(**given)
     np.testing.assert_allclose(other.coef_, serial.coef_, atol=1e-6)
     assert other.history_ == serial.history_
 

@@ -231,7 +231,7 @@ def test_components_stand_between_memberships_and_the_constant() -> None:
 @pytest.mark.parametrize("name", ["local", "ray"])
 def test_every_engine_builds_the_same_features(name: str) -> None:
     log = little_log()
-    wanted, found = little_builder(), little_builder(engine=name)
+    wanted, found = little_builder(max_iter=4), little_builder(max_iter=4, engine=name)
     np.testing.assert_allclose(found.users(log.profiles), wanted.users(log.profiles), atol=1e-6)
     np.testing.assert_allclose(
         found.articles(log.article_profiles), wanted.articles(log.article_profiles), atol=1e-6

@@ -1,7 +1,8 @@
 """On a simulated world, whose truth is known: the groups are found, and they pay.
 
-The world is clearer than the default one, so that 200,000 events are enough. Everything is drawn
-with fixed seeds, so nothing here can fail by chance.
+The world is clearer than the default one, so that 200,000 events are enough; in the default one a
+million are not (docs/features.md). Everything is drawn with fixed seeds, so nothing here can fail
+by chance.
 """
 
 from __future__ import annotations

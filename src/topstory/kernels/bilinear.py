@@ -3,7 +3,8 @@
 Users are rows of a CSR matrix φ (indptr, indices, values). Events come in cells, a cell for each
 article and tile of users, tile after tile: so an article's row of `weights` and of `gradient`
 stays in the first cache, the tile's users in the second. That, and four sums side by side
-instead of one that waits for itself, made the loss 2.5 times as fast.
+instead of one that waits for itself, took the loss of a million events of 31 features from 0.24 s
+of processor time to 0.14 to 0.16 s (a shared machine; a whole fit gains less).
 """
 
 import math
