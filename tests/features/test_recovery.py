@@ -1,7 +1,7 @@
 """On a simulated world, whose truth is known: the groups are found, and they pay.
 
-The world is clearer than the default one, so that 200,000 events are enough; in the default one a
-million are not (docs/features.md). Everything is drawn with fixed seeds, so nothing here can fail
+The world is clearer than the default one, so that 200,000 events are enough; test_default_world.py
+takes three million. Everything is drawn with fixed seeds, so nothing here can fail
 by chance.
 """
 
