@@ -19,13 +19,14 @@ from topstory.studies.logs import Logs
 
 @dataclass(frozen=True)
 class Scale:
-    """How many events the logs have, and over how many days."""
+    """How many events the logs have, over how many days, and of how many users."""
 
     exploration: int
     tuning: int
     evaluation: int
     tuning_days: float = 1
     evaluation_days: float = 7
+    users: int = 1_000_000
     learned: bool = True  # features from raw profiles; else contexts are the users' true groups
 
 
@@ -74,7 +75,8 @@ class Simulated:
     @cached_property
     def logs(self) -> Logs:
         """Made anew, the same each time."""
-        world, scale = TodayModule(self.seed), self.scale
+        scale = self.scale
+        world = TodayModule(self.seed, users=scale.users)
         explored = world.random_log(scale.exploration, SEPTEMBER, MONTH, seed=1, raw=scale.learned)
         features = None
         if scale.learned:
