@@ -36,6 +36,10 @@ class Journal(Protocol):
         """The records after that number; a payoff comes with its decision."""
         ...
 
+    def history(self, before: int) -> Iterator[tuple[Entry, float | None]]:
+        """All records below that number but payoffs; a decision comes with its payoff, if any."""
+        ...
+
     def decision(self, number: int) -> Found | None:
         """The decision of that number."""
         ...
@@ -46,6 +50,14 @@ class Journal(Protocol):
 
     def prune(self, before: int) -> int:
         """Drop decisions below that number, and their payoffs; how many records went."""
+        ...
+
+    def pruned(self) -> int:
+        """The number below which decisions were dropped; 0 if none were."""
+        ...
+
+    def again(self) -> Journal:
+        """The same journal on connections of its own, for another thread."""
         ...
 
     def close(self) -> None:

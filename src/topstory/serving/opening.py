@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -44,40 +45,39 @@ def open_folder(config: Config) -> Opening:
     """Recover what is there, open pools that are new, note a changed configuration."""
     folder = Path(config.data)
     folder.mkdir(parents=True, exist_ok=True)
-    lock = _locked(folder)
-    journal = SqliteJournal(folder / "journal.sqlite", config.journal.lock_seconds)
-    snapshots = Snapshots(folder / "snapshots")
-    starts = Starts(folder / "start")
-    state = recover(journal, snapshots, starts, config.context)
-    _check_fits(state, config)
-    _bring_up_to_date(state, journal, starts, config)
-    for name in config.pools:
-        _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
-    last, _ = journal.last()
-    features = None if config.features is None else load_feature_model(config.features)
+    with ExitStack() as undo:
+        lock = undo.enter_context(closing(_locked(folder)))
+        journal = SqliteJournal(folder / "journal.sqlite", config.journal.lock_seconds)
+        undo.callback(journal.close)
+        snapshots = Snapshots(folder / "snapshots")
+        starts = Starts(folder / "start")
+        state = recover(journal, snapshots, starts, config.context)
+        _check_fits(state, config)
+        _bring_up_to_date(state, journal, starts, config)
+        for name in config.pools:
+            _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
+        last, _ = journal.last()
+        features = None if config.features is None else load_feature_model(config.features)
+        undo.pop_all()
     return Opening(state, journal, snapshots, starts.policy, last, features, lock)
 
 
 def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: int) -> State:
     """The exact state: the newest snapshot that can be read, then every record after it."""
-    last, _ = journal.last()
+    (last, _), pruned = journal.last(), journal.pruned()
     for state in snapshots.newest():
-        if state.number > last:
-            log.error("snapshot %d is ahead of the journal (%d): not used", state.number, last)
+        if not pruned - 1 <= state.number <= last:
+            log.error("snapshot %d does not go with the journal: not used", state.number)
             continue
         state.apply_all(journal.read(state.number), starts.policy)
         return state
+    if pruned:
+        raise ValueError(
+            "no snapshot can be read, and the journal's first decisions are archived: "
+            "restore the folder `snapshots` from a backup"
+        )
     state = State(dimension)
-    entries = journal.read()
-    first = next(iter(entries), None)
-    if first is not None:
-        if first[0].number != 1:
-            raise ValueError(
-                "no snapshot can be read, and the journal's first records are archived: "
-                "restore the folder `snapshots` from a backup"
-            )
-        state.apply(*first, starts.policy)
-        state.apply_all(entries, starts.policy)
+    state.apply_all(journal.read(), starts.policy)
     return state
 
 

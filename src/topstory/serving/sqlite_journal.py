@@ -27,6 +27,8 @@ CREATE TABLE journal (
     request TEXT,             -- of a decision: the client's id
     body BLOB NOT NULL        -- MessagePack
 ) STRICT;
+CREATE TABLE pruned (before INTEGER NOT NULL) STRICT;
+INSERT INTO pruned VALUES (0);
 -- The database itself refuses a second payoff of a decision.
 CREATE UNIQUE INDEX payoff_of ON journal (decision) WHERE decision IS NOT NULL;
 CREATE INDEX decision_for ON journal (request, number) WHERE request IS NOT NULL;
@@ -40,6 +42,11 @@ _READ = """
 SELECT j.number, j.at, j.body, d.body FROM journal AS j
 LEFT JOIN journal AS d ON d.number = j.decision
 WHERE j.number > ? ORDER BY j.number
+"""
+_HISTORY = """
+SELECT d.number, d.at, d.body, p.body FROM journal AS d
+LEFT JOIN journal AS p ON p.decision = d.number
+WHERE d.decision IS NULL AND d.number < ? ORDER BY d.number
 """
 _PRUNE = """
 DELETE FROM journal
@@ -58,11 +65,13 @@ class SqliteJournal:
 
     def __init__(self, path: Path, lock_seconds: float = 1.0) -> None:
         self.path = path
+        self._lock_seconds = lock_seconds
         self._wait = int(lock_seconds * 1000)
         self._writer = self._connect()
         try:
             self._prepare()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, JournalError) as error:
+            self._writer.close()
             raise JournalError(f"{path}: {error}") from None
         # In memory there is nothing to share: one connection does both.
         self._reader = self._writer if str(path) == ":memory:" else self._connect()
@@ -87,11 +96,9 @@ class SqliteJournal:
                 f"PRAGMA user_version = {VERSION}; COMMIT;"
             )
         elif found != APPLICATION:
-            raise JournalError(f"{self.path}: not a journal of topstory")
+            raise JournalError("not a journal of topstory")
         elif version != VERSION:
-            raise JournalError(
-                f"{self.path}: a journal of version {version}, and this topstory reads {VERSION}"
-            )
+            raise JournalError(f"of version {version}, and this topstory reads {VERSION}")
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all of them in one durable commit, or none: JournalError."""
@@ -101,9 +108,7 @@ class SqliteJournal:
             self._writer.executemany(_INSERT, rows)
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
+            self._undo()
             raise JournalError(str(error)) from None
 
     def last(self) -> tuple[int, int]:
@@ -116,6 +121,14 @@ class SqliteJournal:
         try:
             for number, at, body, of in self._reader.execute(_READ, (after,)):
                 yield Entry(number, at, decode(body)), None if of is None else _decided(of)
+        except sqlite3.Error as error:
+            raise JournalError(str(error)) from None
+
+    def history(self, before: int) -> Iterator[tuple[Entry, float | None]]:
+        """All records below that number but payoffs; a decision comes with its payoff, if any."""
+        try:
+            for number, at, body, paid in self._reader.execute(_HISTORY, (before,)):
+                yield Entry(number, at, decode(body)), _payoff(paid)
         except sqlite3.Error as error:
             raise JournalError(str(error)) from None
 
@@ -136,15 +149,33 @@ class SqliteJournal:
     def prune(self, before: int) -> int:
         """Drop decisions below that number, and their payoffs; how many records went."""
         try:
-            return self._writer.execute(_PRUNE, (before, before)).rowcount
+            self._writer.execute("BEGIN IMMEDIATE")
+            gone = self._writer.execute(_PRUNE, (before, before)).rowcount
+            self._writer.execute("UPDATE pruned SET before = max(before, ?)", (before,))
+            self._writer.execute("COMMIT")
+            return gone
         except sqlite3.Error as error:
+            self._undo()
             raise JournalError(str(error)) from None
+
+    def pruned(self) -> int:
+        """The number below which decisions were dropped; 0 if none were."""
+        return int(self._one("SELECT before FROM pruned")[0])
+
+    def again(self) -> SqliteJournal:
+        """The same journal on connections of its own, for another thread."""
+        return SqliteJournal(self.path, self._lock_seconds)
 
     def close(self) -> None:
         """No more."""
         for connection in (self._reader, self._writer):
             with suppress(sqlite3.Error):
                 connection.close()
+
+    def _undo(self) -> None:
+        with suppress(sqlite3.Error):
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
 
     def _one(self, query: str, *parameters: Any) -> Any:
         try:
@@ -173,9 +204,12 @@ def _found(row: Any) -> Found | None:
     if row is None:
         return None
     number, at, body, paid = row
-    payoff = None
-    if paid is not None:
-        record = decode(paid)
-        assert isinstance(record, Paid)
-        payoff = record.payoff
-    return Found(number, at, _decided(body), payoff)
+    return Found(number, at, _decided(body), _payoff(paid))
+
+
+def _payoff(body: bytes | None) -> float | None:
+    if body is None:
+        return None
+    record = decode(body)
+    assert isinstance(record, Paid)
+    return record.payoff
