@@ -11,6 +11,7 @@ from topstory.cli.failures import told
 from topstory.cli.importing import import_
 from topstory.cli.inspect import inspect
 from topstory.cli.replay import replay
+from topstory.cli.serving import export_journal, new_key, serve
 
 app = typer.Typer(
     help="Learn which story to lead with, for each visitor.",
@@ -19,8 +20,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (import_, export, inspect, replay, demo):
-    app.command(command.__name__.rstrip("_"))(told(command))
+for command in (import_, export, inspect, replay, serve, export_journal, new_key, demo):
+    app.command(command.__name__.rstrip("_").replace("_", "-"))(told(command))
 
 
 def _print_version(wanted: bool) -> None:

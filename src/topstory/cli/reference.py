@@ -28,6 +28,7 @@ from topstory.events.importing import ImportReport
 from topstory.events.inspection import ArticleSummary, Day
 from topstory.events.readers import Fault
 from topstory.events.uniformity import NeverShown, Standout
+from topstory.serving.archive import Exported
 
 INTRODUCTION = """\
 # Command line
@@ -65,6 +66,19 @@ $ topstory replay logs/ --policy all --alpha 0.3 --epsilon 0.1 --warm-from last-
 $ topstory replay logs/ --policy egreedy,ucb --json | jq '.policies[].deployment.ctr'
 ```
 """,
+    "serve": """\
+```console notest
+$ topstory serve
+$ topstory serve --config topstory.toml --check-config
+```
+""",
+    "export-journal": """\
+```console notest
+$ topstory export-journal topstory-data/ logs/ --part uniform
+$ topstory replay logs/ --policy all --alpha 0.3
+```
+""",
+    "new-key": "```console notest\n$ topstory new-key web --role decide --role feedback\n```\n",
     "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
     "demo": "```console notest\n$ topstory demo\n```\n",
 }
@@ -74,6 +88,7 @@ JSON = {
     "export": "JSON of export",
     "replay": "JSON of replay and demo",
     "inspect": "JSON of inspect",
+    "export-journal": "JSON of export-journal",
     "demo": "JSON of replay and demo",
 }
 
@@ -114,7 +129,10 @@ def _command(name: str, command: Any) -> Iterator[str]:
         yield f"| `{param.name.upper()}` | {param.help} |"
     for param in options:
         yield f"| {_spelling(param)} | {_cell(param.help)}{_default(param)} |"
-    title = JSON[name]
+    title = JSON.get(name)
+    if title is None:
+        yield ""
+        return
     yield f"\nThe fields of `--json`: [{title}](#{title.lower().replace(' ', '-')}).\n"
 
 
@@ -126,8 +144,11 @@ def _spelling(option: Any) -> str:
 def _default(option: Any) -> str:
     if option.required:
         return " Required."
-    told = option.default is not None and not option.is_flag
-    return f" Default: {option.default:,}." if told else ""
+    if option.default is None or option.is_flag:
+        return ""
+    if isinstance(option.default, str):
+        return f" Default: {option.default}."
+    return f" Default: {option.default:,}."
 
 
 def _cell(text: str) -> str:
@@ -142,6 +163,9 @@ def _schema() -> Iterator[str]:
     yield f"## {JSON['export']}\n"
     yield "Fields may be added.\n"
     yield from _record(ExportReport)
+    yield f"## {JSON['export-journal']}\n"
+    yield "Fields may be added.\n"
+    yield from _record(Exported)
     yield f"## {JSON['replay']}\n"
     yield "Intervals are pairs, low and high; what cannot be known is null. Fields may be added.\n"
     for record in (Report, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport):

@@ -37,12 +37,12 @@ class Keys:
             for key in told
         ]
 
-    def allow(self, header: bytes | None, role: Role, now: float, requests: int = 1) -> Key:
+    def allow(self, header: bytes | None, role: Role, now: float) -> Key:
         """The key of an Authorization header, if it may; `now` is in steady seconds."""
         key = self._find(header)
         if role not in key.roles:
             raise Refused(403, "wrong_role", f"this key may not {role}")
-        self._spend(key, now, requests)
+        self.spend(key, now, 1)
         return key
 
     def _find(self, header: bytes | None) -> Key:
@@ -57,7 +57,7 @@ class Keys:
             raise Refused(401, "unknown_key", "this key is not known here")
         return found
 
-    def _spend(self, key: Key, now: float, requests: int) -> None:
+    def spend(self, key: Key, now: float, requests: int) -> None:
         """A token bucket: `rate` a second, and `burst` at once."""
         tokens = min(self._burst, key.tokens + (now - key.seen) * self._rate)
         key.seen = now

@@ -1,0 +1,122 @@
+"""HTTP with an end: uvicorn's own protocol waits for ever, and for any number of headers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from topstory.serving.config import LimitsConfig
+from topstory.serving.refusals import Refused
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """Limits the headers, the time in which a request must be whole, and the connections."""
+
+    limits = LimitsConfig()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._timer: asyncio.TimerHandle | None = None
+        self._shut = False  # refused: whatever still comes is not looked at
+        self._header_bytes = 0
+        self._in_headers = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
+        """Take the connection, if there is room for one more."""
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections:
+            self._close(
+                Refused(503, "too_many_connections", "the service has all connections it takes")
+            )
+        else:
+            self._arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """No more."""
+        self._disarm()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, while there is anything to be hoped for."""
+        if self._shut:
+            return
+        cycle: Any = self.cycle  # None before the first request, whatever its type says
+        if self._timer is None and (cycle is None or cycle.response_complete):
+            self._arm()
+        super().data_received(data)
+        if self._in_headers and not self._shut:
+            self._header_bytes += len(data)
+            if self._header_bytes > self.limits.header_bytes:
+                self._close(self._long_headers())
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._header_bytes, self._in_headers = 0, True
+
+    def on_headers_complete(self) -> None:
+        """Its headers are whole."""
+        self._in_headers = False
+        length = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if length > self.limits.header_bytes:
+            self._close(self._long_headers())
+        elif not self._shut:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """More of its body came."""
+        if not self._shut:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """It is whole: from here on the time is ours."""
+        self._disarm()
+        if not self._shut:
+            super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """It is no HTTP."""
+        self._close(Refused(400, "bad_http", msg))
+
+    def _arm(self) -> None:
+        self._timer = self.loop.call_later(self.limits.request_seconds, self._too_slow)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        seconds = self.limits.request_seconds
+        self._close(Refused(408, "too_slow", f"a request must be whole within {seconds:g} seconds"))
+
+    def _long_headers(self) -> Refused:
+        return Refused(
+            *(431, "headers_too_long"),
+            f"a request's line and headers have {self.limits.header_bytes} bytes at most",
+        )
+
+    def _close(self, refused: Refused) -> None:
+        """Say why, and hang up."""
+        self._shut = True
+        self._disarm()
+        if self.transport.is_closing():
+            return
+        cycle: Any = self.cycle
+        if cycle is None or not cycle.response_started or cycle.response_complete:
+            body = msgspec.json.encode(refused.answer)
+            head = (
+                b"content-type: application/json\r\nconnection: close\r\n"
+                b"content-length: " + str(len(body)).encode() + b"\r\n\r\n"
+            )
+            self.transport.write(STATUS_LINE[refused.status] + head + body)
+        self.transport.close()
+
+
+def guarded(limits: LimitsConfig) -> type[GuardedProtocol]:
+    """The protocol with these limits: uvicorn makes its instances itself."""
+    return type("GuardedProtocol", (GuardedProtocol,), {"limits": limits})
