@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from topstory.policies import Choice as Choice
     from topstory.policies import Policy as Policy
     from topstory.policies import policy as policy
+    from topstory.serving.async_client import AsyncClient as AsyncClient
+    from topstory.serving.client import Client as Client
 
 _ROOMS = {
     "events": ("Event", "EventLog", "inspect"),
@@ -40,6 +42,8 @@ _ROOMS = {
     ),
     "explorers": ("EpsilonGreedy", "Greedy", "Uniform", "UpperConfidence"),
     "policies": ("Choice", "Policy", "policy"),
+    "serving.client": ("Client",),
+    "serving.async_client": ("AsyncClient",),
     "evaluation": ("NotUniformWarning", "Result", "lift", "replay"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

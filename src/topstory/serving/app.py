@@ -48,35 +48,43 @@ class App:
             await self._rest(scope, receive, send)
             return
         began = perf_counter()
-        path = scope["path"]
-        hot = self._hot.get(path)
-        status = [0]
-
-        async def noted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                status[0] = message["status"]
-            await send(message)
-
+        hot = self._hot.get(scope["path"])
         try:
             if hot is None:
-                scope["app"] = self  # then the router raises what it cannot answer
-                await self._rest(scope, receive, noted)
-            elif scope["method"] == "POST":
-                await hot(scope, receive, noted)
+                status = await self._answer(scope, receive, send)
+            elif scope["method"] != "POST":
+                raise Refused(405, "wrong_method", f"{scope['path']} takes POST")
             else:
-                raise Refused(405, "wrong_method", f"{path} takes POST")
+                await hot(scope, receive, send)
+                status = 200
         except Gone:
             return
         except Refused as refused:
-            await refuse(noted, refused)
-        except HTTPException as error:
-            await refuse(noted, _of_starlette(error))
+            status = refused.status
+            await refuse(send, refused)
         except Exception:
             # Whatever it was, nobody outside learns more than that it was our fault.
             log.exception("a request failed unexpectedly")
-            if not status[0]:
-                await refuse(noted, Refused(500, "internal_error", "the service made a mistake"))
-        self.requests.count(path if hot is not None else "other", status[0], perf_counter() - began)
+            status = 500
+            await refuse(send, Refused(500, "internal_error", "the service made a mistake"))
+        self.requests.count(scope["path"] if hot else "other", status, perf_counter() - began)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> int:
+        """By one of the other routes; the status of the answer."""
+        status = 0
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        scope["app"] = self  # then the router raises what it cannot answer
+        try:
+            await self._rest(scope, receive, noted)
+        except HTTPException as error:
+            raise _of_starlette(error) from None
+        return status
 
 
 def with_cors(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from topstory.serving.traffic import Bucket
+from topstory.serving.buckets import Bucket
 
 ArticleId = Annotated[str, Meta(min_length=1, max_length=200)]
 PoolId = Annotated[str, Meta(min_length=1, max_length=63)]

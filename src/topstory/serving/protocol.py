@@ -19,9 +19,12 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # One timer for a connection, looked at when it rings: setting one for every request costs.
         self._timer: asyncio.TimerHandle | None = None
+        self._deadline: float | None = None  # None: a request is whole, and the time is ours
         self._shut = False  # refused: whatever still comes is not looked at
-        self._header_bytes = 0
+        self._chunk = 0  # bytes of what was received last
+        self._fed = 0  # bytes since the request began, or a few more
         self._in_headers = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
@@ -32,11 +35,12 @@ class GuardedProtocol(HttpToolsProtocol):
                 Refused(503, "too_many_connections", "the service has all connections it takes")
             )
         else:
-            self._arm()
+            self._expect()
+            self._watch(self.limits.request_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """No more."""
-        self._disarm()
+        self._unwatch()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -44,26 +48,28 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._shut:
             return
         cycle: Any = self.cycle  # None before the first request, whatever its type says
-        if self._timer is None and (cycle is None or cycle.response_complete):
-            self._arm()
+        if self._deadline is None and (cycle is None or cycle.response_complete):
+            self._expect()
+        self._chunk = len(data)
+        self._fed += self._chunk
         super().data_received(data)
-        if self._in_headers and not self._shut:
-            self._header_bytes += len(data)
-            if self._header_bytes > self.limits.header_bytes:
-                self._close(self._long_headers())
+        if self._in_headers and self._fed > self.limits.header_bytes and not self._shut:
+            self._close(self._long_headers())
 
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._header_bytes, self._in_headers = 0, True
+        self._fed, self._in_headers = self._chunk, True
 
     def on_headers_complete(self) -> None:
         """Its headers are whole."""
         self._in_headers = False
-        length = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
-        if length > self.limits.header_bytes:
-            self._close(self._long_headers())
-        elif not self._shut:
+        limit = self.limits.header_bytes
+        if self._fed > limit:  # counted only then: the body may have come with them
+            long = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            if long > limit:
+                self._close(self._long_headers())
+        if not self._shut:
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -73,7 +79,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """It is whole: from here on the time is ours."""
-        self._disarm()
+        self._deadline = None
         if not self._shut:
             super().on_message_complete()
 
@@ -81,18 +87,30 @@ class GuardedProtocol(HttpToolsProtocol):
         """It is no HTTP."""
         self._close(Refused(400, "bad_http", msg))
 
-    def _arm(self) -> None:
-        self._timer = self.loop.call_later(self.limits.request_seconds, self._too_slow)
+    def _expect(self) -> None:
+        self._deadline = self.loop.time() + self.limits.request_seconds
 
-    def _disarm(self) -> None:
+    def _watch(self, seconds: float) -> None:
+        self._timer = self.loop.call_later(seconds, self._look)
+
+    def _unwatch(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _too_slow(self) -> None:
-        self._timer = None
-        seconds = self.limits.request_seconds
-        self._close(Refused(408, "too_slow", f"a request must be whole within {seconds:g} seconds"))
+    def _look(self) -> None:
+        left = self.limits.request_seconds
+        if self._deadline is not None:
+            left = self._deadline - self.loop.time()
+        if left > 0:
+            self._watch(left)
+            return
+        self._close(
+            Refused(
+                *(408, "too_slow"),
+                f"a request must be whole within {self.limits.request_seconds:g} seconds",
+            )
+        )
 
     def _long_headers(self) -> Refused:
         return Refused(
@@ -103,7 +121,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def _close(self, refused: Refused) -> None:
         """Say why, and hang up."""
         self._shut = True
-        self._disarm()
+        self._unwatch()
         if self.transport.is_closing():
             return
         cycle: Any = self.cycle

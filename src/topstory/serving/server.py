@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -23,12 +24,16 @@ from topstory.serving.warming import warm_up
 
 log = logging.getLogger("topstory.serving")
 
+BACKLOG = 2048  # connections that wait to be taken
+
 Tell = Callable[[str], None]
 
 
 def serve(config: Config, tell: Tell) -> None:
     """Serve until told to stop; `tell` says what a person should know."""
     logging.basicConfig(level=config.log_level.upper(), format="%(levelname)s %(name)s %(message)s")
+    # The journal's thread gets the interpreter back from the event loop sooner than after 5 ms.
+    sys.setswitchinterval(0.0005)
     listening = _listen(config)
     opening = open_folder(config)
     try:
@@ -53,7 +58,7 @@ def serve(config: Config, tell: Tell) -> None:
                 proxy_headers=False,
                 timeout_keep_alive=limits.idle_seconds,
                 timeout_graceful_shutdown=limits.shutdown_seconds,
-                backlog=2048,
+                backlog=BACKLOG,
             )
         )
         host, port = listening.getsockname()[:2]
@@ -61,7 +66,7 @@ def serve(config: Config, tell: Tell) -> None:
         if made is not None:
             tell(f"A key with all roles, told this once: {made}")
         # uvicorn ends well on SIGTERM, and then raises it again: what is left here must still run.
-        signal.signal(signal.SIGTERM, lambda number, frame: None)
+        signal.signal(signal.SIGTERM, lambda number, frame: setattr(server, "should_exit", True))
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
     finally:
@@ -92,6 +97,7 @@ def _listen(config: Config) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((config.host, config.port))
+        listening.listen(BACKLOG)  # who comes early waits
     except OSError as error:
         listening.close()
         raise OSError(error.errno, f"{error.strerror}", f"{config.host}:{config.port}") from None

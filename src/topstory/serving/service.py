@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from topstory.serving.buckets import BUCKETS
 from topstory.serving.clock import SECOND, Clock
 from topstory.serving.commits import Commits, Done
 from topstory.serving.config import Config
@@ -28,7 +29,7 @@ from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.remembering import Memory, Remembered
 from topstory.serving.signing import Signer
 from topstory.serving.times import moment
-from topstory.serving.traffic import BUCKETS, Traffic
+from topstory.serving.traffic import Traffic
 
 
 class Service:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,12 @@ INSERT INTO pruned VALUES (0);
 CREATE UNIQUE INDEX payoff_of ON journal (decision) WHERE decision IS NOT NULL;
 CREATE INDEX decision_for ON journal (request, number) WHERE request IS NOT NULL;
 """
-_INSERT = "INSERT INTO journal VALUES (?, ?, ?, ?, ?, ?)"
+# Many rows in one statement: sqlite3 lets go of the interpreter's lock for every step it takes, and
+# getting it back from a busy event loop costs milliseconds each time.
+_INSERTS = {
+    rows: f"INSERT INTO journal VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * rows)}"
+    for rows in (1024, 256, 64, 16, 4, 1)
+}
 _FOUND = """
 SELECT d.number, d.at, d.body, p.body FROM journal AS d
 LEFT JOIN journal AS p ON p.decision = d.number
@@ -105,7 +111,12 @@ class SqliteJournal:
         rows = [_row(entry) for entry in entries]
         try:
             self._writer.execute("BEGIN IMMEDIATE")
-            self._writer.executemany(_INSERT, rows)
+            done = 0
+            for size, statement in _INSERTS.items():
+                while len(rows) - done >= size:
+                    chunk = rows[done : done + size]
+                    self._writer.execute(statement, list(chain.from_iterable(chunk)))
+                    done += size
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             self._undo()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from topstory.serving.traffic import BUCKETS
+from topstory.serving.buckets import BUCKETS
 
 
 class Tally(msgspec.Struct):

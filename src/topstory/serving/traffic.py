@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Literal
 
 import numpy as np
 
 from topstory.kernels.compilation import Floats
 from topstory.kernels.mixture import DEPLOYMENT, LEARNING, UNIFORM
+from topstory.serving.buckets import BUCKETS
 from topstory.serving.config import TrafficConfig
 
-Bucket = Literal["learning", "deployment", "uniform"]
-BUCKETS: tuple[Bucket, ...] = ("learning", "deployment", "uniform")  # by their kernel's number
-assert (LEARNING, DEPLOYMENT, UNIFORM) == (0, 1, 2)
+assert (BUCKETS[LEARNING], BUCKETS[DEPLOYMENT], BUCKETS[UNIFORM]) == BUCKETS
 
 
 class Traffic:

@@ -8,6 +8,7 @@ from time import monotonic
 
 from topstory import __version__
 from topstory.kernels.compilation import Floats
+from topstory.serving.buckets import BUCKETS, Bucket
 from topstory.serving.clock import SECOND
 from topstory.serving.keeping import Keeper
 from topstory.serving.messages import (
@@ -21,7 +22,6 @@ from topstory.serving.pool import Article, Pool
 from topstory.serving.service import Service, unknown_article
 from topstory.serving.tallies import Tally
 from topstory.serving.times import moment
-from topstory.serving.traffic import BUCKETS, Bucket
 
 
 def article_views(service: Service, pool_name: str) -> list[ArticleView]:
