@@ -94,7 +94,8 @@ class LimitsConfig(Section, frozen=True):
     burst: Annotated[Count, Meta(description="requests at once above that rate")] = 10_000
     articles: Annotated[Count, Meta(description="in a pool; more: 409")] = 10_000
     magnitude: Annotated[
-        Positive, Meta(description="the largest |number| in a context, a feature or a payoff")
+        Positive,
+        Meta(description="the largest absolute number in a context, a feature or a payoff"),
     ] = 1_000.0
     remembered: Annotated[
         Count, Meta(description="recent decisions in memory; older ones are read from the journal")

@@ -99,7 +99,7 @@ class EditorRoutes:
 
     async def openapi(self, request: Request) -> Response:
         """What can be asked here."""
-        return _json(openapi())
+        return _json(openapi(tuple(self._service.deciders), self._service.state.dimension))
 
     def _allow(self, request: Request, role: Role) -> None:
         told = request.headers.get("authorization")

@@ -29,15 +29,19 @@ TYPES: tuple[Any, ...] = (
 
 
 @cache
-def openapi() -> dict[str, Any]:
-    """The document.
+def openapi(pools: tuple[str, ...], dimension: int) -> dict[str, Any]:
+    """The document of a service with these pools and so many numbers in a context.
 
-    >>> sorted(openapi()["paths"])[-1]
+    >>> sorted(openapi(("front",), 6)["paths"])[-1]
     '/v1/stats'
     """
     _, components = msgspec.json.schema_components(
         TYPES, ref_template="#/components/schemas/{name}"
     )
+    for kind in components["DecideRequest"]["properties"]["user"]["anyOf"]:
+        if kind["type"] == "array":
+            kind |= {"minItems": dimension, "maxItems": dimension}
+    pool = {"type": "string", "enum": list(pools)}
     article = "/v1/pools/{pool}/articles/{article}"
     paths: dict[str, dict[str, Any]] = {
         "/v1/decide": {
@@ -59,7 +63,7 @@ def openapi() -> dict[str, Any]:
                 *("articles", "Every article of a pool, and how it does", "read"),
                 answer={"type": "array", "items": _ref(ArticleView)},
             ),
-            "parameters": [_parameter("pool")],
+            "parameters": [_parameter("pool", pool)],
         },
         article: {
             "get": _operation("article", "One article", "read", answer=_ref(ArticleView)),
@@ -71,7 +75,10 @@ def openapi() -> dict[str, Any]:
             "delete": _operation(
                 "remove_article", "Forget an article", "edit", answer=_ref(RemovedAnswer)
             ),
-            "parameters": [_parameter("pool"), _parameter("article")],
+            "parameters": [
+                _parameter("pool", pool),
+                _parameter("article", msgspec.json.schema(ArticleId)),
+            ],
         },
         "/v1/stats": {"get": _operation("stats", "The service", "read", answer=_ref(Stats))},
         "/metrics": {
@@ -149,8 +156,5 @@ def _one_or_refused(kind: type) -> dict[str, Any]:
     return {"anyOf": [_ref(kind), {"type": "array", "items": each}]}
 
 
-def _parameter(name: str) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 63}
-    if name == "article":
-        schema = msgspec.json.schema(ArticleId)
+def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": schema}
