@@ -104,7 +104,7 @@ def test_every_key_has_its_meaning() -> None:
 def test_check_config_says_whether_it_is_good(tmp_path: Path) -> None:
     path = tmp_path / "topstory.toml"
     path.write_text("port = 9")
-    assert "good, 1 pool(s)" in run("serve", "--config", path, "--check-config").stdout
+    assert "good; pools: front" in run("serve", "--config", path, "--check-config").stdout
     path.write_text("prot = 9")
     told = run("serve", "--config", path, "--check-config", status=1)
     assert "prot: there is no such key" in words(told.output)

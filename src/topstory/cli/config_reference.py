@@ -19,7 +19,7 @@ INTRODUCTION = """\
 <!-- Made by `python -m topstory.cli.config_reference > docs/configuration.md`. -->
 
 `topstory serve --config topstory.toml` reads one TOML file; every key has a default, and a key that
-is not known is an error that names it. `topstory serve --check-config` only says whether it is good.
+is not known is an error that names it. `topstory serve --check-config` says whether it is good.
 
 The environment overrides the file: `TOPSTORY_PORT=80` is `port`, and two underscores go into a
 table: `TOPSTORY_LIMITS__BATCH=10` is `limits.batch`.
@@ -49,8 +49,8 @@ roles = ["decide", "feedback"]
 ```
 
 How to explore (`alpha`, `epsilon`, `seed`), the traffic shares, windows, limits and keys may change
-at any restart. What the model is (`name`, `ridge`, `context`) may not: a pool goes on with the one it
-was begun with, and another one is refused at the start.
+at any restart. What the model is (`name`, `ridge`, `context`) may not: a pool goes on with the one
+it was begun with, and another one is refused at the start.
 """
 
 

@@ -43,7 +43,9 @@ def serve(
     console = answers()
     if check_config:
         where = "the defaults" if config is None else config
-        console.print(f"{where}: good, {len(settings.pools)} pool(s)", markup=False)
+        console.print(
+            f"{where}: good; pools: {', '.join(settings.pools)}", markup=False, soft_wrap=True
+        )
         return
     from topstory.serving.server import serve as run
 

@@ -82,7 +82,8 @@ def feedback(decision: str, payoff: float) -> Call[Acknowledged]:
 
 def put_article(pool: str, article: str, said: ArticleRequest) -> Call[ArticleView]:
     """Add an article, or change it."""
-    return Call("PUT", _place(pool, article), ArticleView, msgspec.json.encode(said))
+    body = msgspec.json.encode(said, enc_hook=float)  # numpy numbers too
+    return Call("PUT", _place(pool, article), ArticleView, body)
 
 
 def remove_article(pool: str, article: str) -> Call[RemovedAnswer]:

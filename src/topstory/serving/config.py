@@ -95,7 +95,7 @@ class LimitsConfig(Section, frozen=True):
     articles: Annotated[Count, Meta(description="in a pool; more: 409")] = 10_000
     magnitude: Annotated[
         Positive,
-        Meta(description="the largest absolute number in a context, a feature or a payoff"),
+        Meta(description="the largest absolute number in contexts, features and payoffs"),
     ] = 1_000.0
     remembered: Annotated[
         Count, Meta(description="recent decisions in memory; older ones are read from the journal")

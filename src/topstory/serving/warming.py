@@ -14,7 +14,8 @@ def warm_up(service: Service) -> None:
         known = decider.pool
         copy = Pool(known.name, known.policy.copy(), known.dimension)
         article = next(iter(known.articles.values()), None)
-        facts = ArticleFacts("-") if article is None else article.facts
+        learned = next((name for name in known.policy.model.roster.ids if name), "-")
+        facts = ArticleFacts(learned) if article is None else article.facts
         copy.place(facts, 0)
         user = [0.0] * (known.dimension - 1) + [1.0]
         at = 0 if facts.begins is None else facts.begins
