@@ -13,7 +13,18 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks import ROOT, growth, importing, live, machine, memory, replay, startup, storage
+from benchmarks import (
+    ROOT,
+    growth,
+    importing,
+    live,
+    machine,
+    memory,
+    replay,
+    serving,
+    startup,
+    storage,
+)
 from benchmarks.tables import Section, fill_in
 
 PARTS: dict[str, Callable[[bool], Section]] = {
@@ -24,6 +35,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "live": live.run,
     "log": storage.run,
     "import": importing.run,
+    "serve": serving.run,
 }
 RESULTS = ROOT / ".cache" / "bench" / "results.json"
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
+from base64 import urlsafe_b64decode
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +185,14 @@ def test_ids_signed_by_an_old_key_stay_good_while_it_is_listed() -> None:
     assert both.sign(5, 6).startswith("k2.")
     with pytest.raises(Refused):
         Signer({"k2": b"y" * 32}).check(old.sign(5, 6))
+
+
+@pytest.mark.parametrize("length", [32, 64, 65, 100])
+def test_an_id_ends_with_the_first_half_of_an_hmac_sha256(length: int) -> None:
+    key = bytes(range(length))
+    token = Signer({"k1": key}).sign(5, 6)
+    raw = urlsafe_b64decode(token.partition(".")[2] + "=")
+    assert raw[16:] == hmac.digest(key, raw[:16], "sha256")[:16]
 
 
 def test_a_visitor_stays_in_his_bucket(tmp_path: Path) -> None:

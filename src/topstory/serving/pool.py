@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from topstory.kernels.compilation import Floats, Slots
+from topstory.kernels.contexts import Dense
+from topstory.kernels.model import learn_paid, learn_shown
 from topstory.policies import Policy
 from topstory.serving.records import ArticleFacts, Decided
 from topstory.serving.tallies import Tally, segment_of
@@ -52,6 +55,7 @@ class Pool:
         if len(policy.model.roster):
             policy.model.see(dimension)
         self._listing: Listing | None = None
+        self._room: Dense | None = None
 
     @property
     def segments(self) -> int:
@@ -97,7 +101,7 @@ class Pool:
             return
         article.tally.show(decided.bucket, segment)
         if decided.teaches:
-            self.policy.shown(user, decided.article)
+            self._learn(learn_shown, user, decided.article)
             self.policy.decisions += 1
 
     def pay(self, decided: Decided, decision: int, payoff: float) -> None:
@@ -110,7 +114,16 @@ class Pool:
             return
         article.tally.pay(decided.bucket, segment, payoff)
         if decided.teaches and payoff != 0.0:
-            self.policy.paid(user, decided.article, payoff)
+            self._learn(learn_paid, user, decided.article, payoff)
+
+    def _learn(self, half: Any, user: Floats, article: str, *payoff: float) -> None:
+        """`policy.shown` or `policy.paid`, without checking what was checked at the door."""
+        model = self.policy.model
+        if self._room is None:
+            self._room = model.room(self.dimension)
+        self._room.values[:] = user
+        slot = model.roster.slot(article)
+        half(model.state, slot, self._room, model.segment(self._room.values), *payoff)
 
     # -- what can be shown --
 

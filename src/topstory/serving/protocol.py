@@ -12,6 +12,25 @@ from topstory.serving.config import LimitsConfig
 from topstory.serving.refusals import Refused
 
 
+class Joined:
+    """A transport that sends a response's headers together with its body: one packet, not two."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head: bytes | None = b""  # None: it was sent
+        self.is_closing, self.close = transport.is_closing, transport.close
+
+    def write(self, data: bytes) -> None:
+        """The headers first, then whatever follows."""
+        if self._head is None:
+            self._transport.write(data)
+        elif not self._head:
+            self._head = data
+        else:
+            self._transport.write(self._head + data)
+            self._head = None
+
+
 class GuardedProtocol(HttpToolsProtocol):
     """Limits the headers, the time in which a request must be whole, and the connections."""
 
@@ -71,6 +90,10 @@ class GuardedProtocol(HttpToolsProtocol):
                 self._close(self._long_headers())
         if not self._shut:
             super().on_headers_complete()
+            if self.scope["method"] == "POST" and not self.expect_100_continue:
+                # The answer to a POST always has a body. uvicorn asks no more of a transport.
+                cycle: Any = self.cycle
+                cycle.transport = Joined(self.transport)
 
     def on_body(self, body: bytes) -> None:
         """More of its body came."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from struct import Struct
 
 import numpy as np
 
@@ -47,6 +48,7 @@ class Service:
         limits = config.limits
         self.commits = Commits(self.journal, self._applied, self._lost, limits.waiting)
         self.memory = Memory(self.journal, limits.remembered, self.clock.now() + 1)
+        self._pack = Struct(f"<{config.context}d").pack
         self._window = int(config.window_seconds * SECOND)
         self._number = max(self.state.number, opening.last)
         self._durable = config.journal.decisions == "durable"
@@ -83,7 +85,7 @@ class Service:
         chosen = decider.decide(user, bucket, number, at, asked.exclude, asked.slots)
         decided = Decided(
             pool=decider.pool.name,
-            user=np.array(user, "<f8").tobytes(),
+            user=self._pack(*user),
             article=chosen.article,
             bucket=bucket,
             propensity=chosen.propensity,
@@ -110,7 +112,7 @@ class Service:
             return None
         was = made.decided
         same = (was.pool, was.user, was.exclude, was.slots) == (
-            *(pool.name, np.array(user, "<f8").tobytes()),
+            *(pool.name, self._pack(*user)),
             *(asked.exclude, asked.slots),
         )
         if not same:

@@ -6,6 +6,7 @@ import hmac
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
+from hashlib import sha256
 from struct import Struct
 
 from topstory.serving.refusals import Refused
@@ -13,6 +14,22 @@ from topstory.serving.refusals import Refused
 _BODY = Struct("<QQ")  # number of the decision, when it expires
 _MAC = 16  # bytes of the HMAC-SHA256 that are kept
 _LENGTH = 43  # characters of 16 + 16 bytes
+
+
+class _Mac:
+    """HMAC-SHA256 (RFC 2104) with the key's part done beforehand: 2 µs, and hmac.digest takes 5."""
+
+    def __init__(self, key: bytes) -> None:
+        block = (sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
+        self._inner = sha256(bytes(byte ^ 0x36 for byte in block))
+        self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
+
+    def of(self, message: bytes) -> bytes:
+        """The first bytes of the code."""
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(message)
+        outer.update(inner.digest())
+        return outer.digest()[:_MAC]
 
 
 class Signer:
@@ -29,27 +46,27 @@ class Signer:
     def __init__(self, keys: Mapping[str, bytes]) -> None:
         if not keys:
             raise ValueError("a signer needs at least one key")
-        self._keys = dict(keys)
+        self._keys = {name: _Mac(key) for name, key in keys.items()}
         self._current = list(keys)[-1]
 
     def sign(self, number: int, expires: int) -> str:
         """The id of a decision."""
         body = _BODY.pack(number, expires)
-        mac = hmac.digest(self._keys[self._current], body, "sha256")[:_MAC]
+        mac = self._keys[self._current].of(body)
         return f"{self._current}.{urlsafe_b64encode(body + mac)[:_LENGTH].decode()}"
 
     def check(self, token: str) -> tuple[int, int]:
         """The number and expiry of a decision that this service made; else it is refused."""
         key, _, text = token.partition(".")
-        secret = self._keys.get(key)
-        if secret is None or len(text) != _LENGTH or not text.isascii():
+        signing = self._keys.get(key)
+        if signing is None or len(text) != _LENGTH or not text.isascii():
             raise _forged()
         try:
             raw = urlsafe_b64decode(text + "=")
         except ValueError:
             raise _forged() from None
         body, mac = raw[: _BODY.size], raw[_BODY.size :]
-        if not hmac.compare_digest(mac, hmac.digest(secret, body, "sha256")[:_MAC]):
+        if not hmac.compare_digest(mac, signing.of(body)):
             raise _forged()
         number, expires = _BODY.unpack(body)
         return number, expires
