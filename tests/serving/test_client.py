@@ -20,12 +20,12 @@ USER = [0.2, 0.2, 0.2, 0.2, 0.2, 1.0]
 
 
 def whole(connection: socket.socket) -> bytes:
-    """A whole answer: its headers, and as much after them as they say."""
+    """A whole request or answer: its headers, and as much after them as they say."""
     answer = b""
     while b"\r\n\r\n" not in answer:
         piece = connection.recv(65_536)
         if not piece:
-            return answer  # the service hung up
+            return answer  # the other side hung up
         answer += piece
     head, _, body = answer.partition(b"\r\n\r\n")
     length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
@@ -47,7 +47,7 @@ def losing_answers(served: Served, lost: int) -> Iterator[str]:
             except OSError:
                 return
             with near, socket.create_connection(served.address, timeout=10) as far:
-                while request := near.recv(65_536):
+                while request := whole(near):
                     far.sendall(request)
                     answer = whole(far)
                     if left[0]:

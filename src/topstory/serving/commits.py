@@ -11,6 +11,8 @@ from topstory.serving.journal import Journal, JournalError
 from topstory.serving.records import Entry
 from topstory.serving.refusals import Unavailable
 
+LINGER = 0.005  # seconds that records may wait for others, if nobody waits for them
+
 Done = asyncio.Future[str | None]  # None: committed; else why not
 
 
@@ -31,6 +33,7 @@ class Commits:
         self._journal, self._applied, self._lost, self._limit = journal, applied, lost, limit
         self._waiting: list[Entry] = []
         self._done: Done | None = None
+        self._awaited = False  # whether somebody waits for the next commit
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "journal")
         self._doubtful: list[Entry] = []  # perhaps committed: the disk failed before it could tell
@@ -44,24 +47,26 @@ class Commits:
         """Records that are not committed yet."""
         return len(self._waiting) + self.in_flight
 
-    def append(self, entry: Entry) -> Done:
+    def append(self, entry: Entry, awaited: bool = True) -> Done:
         """Queue a record; the future is done when its batch is committed and applied."""
         if len(self._waiting) >= self._limit:
             raise Unavailable("too many records wait for the disk", "overloaded")
         if self._done is None:
             self._done = asyncio.get_running_loop().create_future()
         self._waiting.append(entry)
+        self._awaited |= awaited
         if self._task is None:
             self._task = asyncio.create_task(self._run())
         return self._done
 
     async def _run(self) -> None:
-        # All requests that the loop has ready by now go into the first batch.
-        await asyncio.sleep(0)
         while self._waiting:
+            # All requests that the loop has ready by now go into one batch; where nobody waits for
+            # it, so do those of the next moment.
+            await asyncio.sleep(0 if self._awaited else LINGER)
             batch, done = self._waiting, self._done
             assert done is not None
-            self._waiting, self._done = [], None
+            self._waiting, self._done, self._awaited = [], None, False
             self.in_flight = len(batch)
             failure = await self._in_thread(self._commit, batch)
             self.in_flight = 0

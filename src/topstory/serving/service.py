@@ -97,7 +97,7 @@ class Service:
             request=asked.request,
             slots=asked.slots,
         )
-        entry, done = self._append(decided, at)
+        entry, done = self._append(decided, at, awaited=self._durable)
         return self.memory.add(entry, decided, done)
 
     def _made_before(
@@ -209,9 +209,9 @@ class Service:
 
     # -- the journal --
 
-    def _append(self, record: AnyRecord, at: int) -> tuple[Entry, Done]:
+    def _append(self, record: AnyRecord, at: int, awaited: bool = True) -> tuple[Entry, Done]:
         entry = Entry(self._number + 1, at, record)
-        done = self.commits.append(entry)
+        done = self.commits.append(entry, awaited)
         self._number = entry.number
         return entry, done
 

