@@ -222,6 +222,36 @@ def test_a_commit_that_failed_but_reached_the_disk_is_in_the_state(tmp_path: Pat
     assert run(told, work) == folded(told).fingerprint()
 
 
+def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = config(tmp_path)
+
+    async def work(service: Service) -> None:
+        await add_articles(service)
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        with monkeypatch.context() as broken:
+            broken.setattr(service.state, "apply", lambda *_: 1 / 0)
+            with pytest.raises(Unavailable, match="restart the service"):
+                await service.decide(DecideRequest(user=USER))
+        with pytest.raises(Unavailable, match="restart the service"):
+            await service.decide(DecideRequest(user=USER))
+        assert service.commits.failing is not None
+        await keeper.snapshot()
+        assert Snapshots(tmp_path / "snapshots").numbers() == []
+
+    run(told, work)
+    made = Made(told)  # and a restart has what the journal has
+    assert sum(map(sum, made.service.state.pools["front"].tally.shows)) == 1
+    made.crash()
+
+
+def test_a_feature_model_that_cannot_be_loaded_is_told_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises((ValueError, OSError), match="nowhere"):
+        Made(config(tmp_path, features="nowhere"))
+    Made(config(tmp_path)).crash()  # and nothing is held
+
+
 def test_the_database_itself_refuses_a_second_payoff(tmp_path: Path) -> None:
     made = Made(config(tmp_path))
     from topstory.serving.records import Entry

@@ -17,6 +17,7 @@ from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackReq
 from topstory.serving.pool import context
 from topstory.serving.records import Decided, Paid
 from topstory.serving.refusals import Refused, Unavailable
+from topstory.serving.remembering import ROUND
 from topstory.serving.service import Service
 from topstory.serving.signing import Signer
 from topstory.serving.times import moment
@@ -132,6 +133,19 @@ def test_repeating_a_request_returns_the_same_decision(tmp_path: Path) -> None:
         with pytest.raises(Refused) as caught:
             await service.decide(DecideRequest(user=USER, request="abc", slots=2))
         assert refused(caught) == (409, "request_conflict")
+
+    run(config(tmp_path), work)
+
+
+def test_two_copies_of_a_request_that_wait_for_an_edit_are_one_decision(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 2)
+        edit = asyncio.create_task(service.remove_article("front", "article-0"))
+        await asyncio.sleep(0)
+        asked = DecideRequest(user=USER, request="twice")
+        one, two = await asyncio.gather(service.decide(asked), service.decide(asked))
+        assert one == two
+        await edit
 
     run(config(tmp_path), work)
 
@@ -441,7 +455,7 @@ def test_memory_is_bounded_and_older_decisions_are_found_in_the_journal(tmp_path
         first = await service.decide(DecideRequest(user=USER, request="first"))
         for number in range(40):
             await service.decide(DecideRequest(user=USER, request=f"r{number}"))
-        assert len(service.memory) <= 12
+        assert len(service.memory) <= 10 + ROUND
         again = await service.decide(DecideRequest(user=USER, request="first"))
         assert again == first
         answer = await service.feedback(FeedbackRequest(decision=first.decision, payoff=1.0))

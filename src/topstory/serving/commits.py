@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
@@ -10,6 +11,8 @@ from time import perf_counter
 from topstory.serving.journal import Journal, JournalError
 from topstory.serving.records import Entry
 from topstory.serving.refusals import Unavailable
+
+log = logging.getLogger("topstory.serving")
 
 LINGER = 0.005  # seconds that records may wait for others, if nobody waits for them
 
@@ -38,6 +41,7 @@ class Commits:
         self._thread = ThreadPoolExecutor(1, "journal")
         self._doubtful: list[Entry] = []  # perhaps committed: the disk failed before it could tell
         self.failing: str | None = None  # why the last commit failed
+        self.broken = False
         self.seconds = 0.0  # of the last commit
         self.count = 0
         self.in_flight = 0
@@ -49,6 +53,8 @@ class Commits:
 
     def append(self, entry: Entry, awaited: bool = True) -> Done:
         """Queue a record; the future is done when its batch is committed and applied."""
+        if self.broken:
+            raise Unavailable("the state could not follow the journal: restart the service")
         if len(self._waiting) >= self._limit:
             raise Unavailable("too many records wait for the disk", "overloaded")
         if self._done is None:
@@ -70,13 +76,23 @@ class Commits:
             self.in_flight = len(batch)
             failure = await self._in_thread(self._commit, batch)
             self.in_flight = 0
-            self.failing = failure
             if failure is None:
-                self._applied(batch)
+                failure = self._apply(batch)
             else:
                 self._lost(batch)
+            self.failing = failure
             done.set_result(failure)
         self._task = None
+
+    def _apply(self, batch: Sequence[Entry]) -> str | None:
+        try:
+            self._applied(batch)
+        except Exception:
+            # A state that did not follow the journal must not be served, or saved.
+            log.critical("the state could not follow the journal", exc_info=True)
+            self.broken = True
+            return "the state could not follow it: restart the service"
+        return None
 
     def _commit(self, batch: list[Entry]) -> str | None:
         began = perf_counter()
@@ -112,7 +128,7 @@ class Commits:
         asyncio.run_coroutine_threadsafe(self._late(batch), self._loop).result()
 
     async def _late(self, batch: list[Entry]) -> None:
-        self._applied(batch)
+        self._apply(batch)
 
     async def _in_thread(
         self, work: Callable[[list[Entry]], str | None], batch: list[Entry]

@@ -41,7 +41,7 @@ class Keeper:
 
     async def snapshot(self) -> None:
         """Save the state as it is now, if it changed."""
-        if self._service.state.number == self.number:
+        if self._service.state.number == self.number or self._service.commits.broken:
             return
         picture = Picture.of(self._service.state)
         await asyncio.to_thread(self._snapshots.write, picture)

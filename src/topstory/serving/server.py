@@ -65,6 +65,8 @@ def serve(config: Config, tell: Tell) -> None:
         tell(f"topstory serves on http://{host}:{port}, data in {config.data}")
         if made is not None:
             tell(f"A key with all roles, told this once: {made}")
+        elif not config.keys:
+            tell("The key that the first start told is good; `topstory new-key` makes others")
         # uvicorn ends well on SIGTERM, and then raises it again: what is left here must still run.
         signal.signal(signal.SIGTERM, lambda number, frame: setattr(server, "should_exit", True))
         with suppress(KeyboardInterrupt):

@@ -66,14 +66,12 @@ class Service:
         """Show an article to a user."""
         decider = self.decider(asked.pool)
         user = self._context(asked.user)
-        if asked.request is not None:
-            made = self._made_before(asked, decider.pool, user)
-            if made is not None:
-                await self._committed(made.committing)
-                return self._answer(made)
         if self._edits:
             await self._settled(decider.pool.name)
-        made = self._decide(asked, decider, user)
+        # From looking for an earlier decision to making one nothing may come between.
+        made = None if asked.request is None else self._made_before(asked, decider.pool, user)
+        if made is None:
+            made = self._decide(asked, decider, user)
         if self._durable:
             await self._committed(made.committing)
         return self._answer(made)
