@@ -35,7 +35,7 @@ def whole(connection: socket.socket) -> bytes:
 
 
 @contextmanager
-def losing_answers(served: Served, lost: int) -> Iterator[str]:
+def losing_answers(demo: Served, lost: int) -> Iterator[str]:
     """A way to the service that forgets to bring back its first answers."""
     listening = socket.create_server(("127.0.0.1", 0))
     left = [lost]
@@ -46,7 +46,7 @@ def losing_answers(served: Served, lost: int) -> Iterator[str]:
                 near, _ = listening.accept()
             except OSError:
                 return
-            with near, socket.create_connection(served.address, timeout=10) as far:
+            with near, socket.create_connection(demo.address, timeout=10) as far:
                 while request := whole(near):
                     far.sendall(request)
                     answer = whole(far)
@@ -87,36 +87,30 @@ def asynchronously(url: str, key: str) -> None:
     asyncio.run(work())
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with Served(tmp_path_factory.mktemp("served"), demo=True, context=6) as service:
-        yield service
-
-
 @pytest.mark.parametrize("use", [plainly, asynchronously])
 def test_a_lost_answer_is_asked_for_again_and_nothing_happens_twice(
-    served: Served, use: Callable[[str, str], None]
+    demo: Served, use: Callable[[str, str], None]
 ) -> None:
-    with ts.Client(served.url, served.key) as client:
+    with ts.Client(demo.url, demo.key) as client:
         before = client.stats().pools["front"]
-        with losing_answers(served, lost=1) as url:
-            use(url, served.key)
+        with losing_answers(demo, lost=1) as url:
+            use(url, demo.key)
         after = client.stats().pools["front"]
     assert after.shows == before.shows + 1
     assert after.payoff == before.payoff + 1
 
 
-def test_a_removal_whose_answer_was_lost_is_a_removal(served: Served) -> None:
-    with ts.Client(served.url, served.key) as client:
+def test_a_removal_whose_answer_was_lost_is_a_removal(demo: Served) -> None:
+    with ts.Client(demo.url, demo.key) as client:
         client.put_article("front", "gone", ArticleRequest(features=(0.1,) * 5 + (1.0,)))
-        with losing_answers(served, lost=1) as url, ts.Client(url, served.key) as other:
+        with losing_answers(demo, lost=1) as url, ts.Client(url, demo.key) as other:
             other.remove_article("front", "gone")
         with pytest.raises(Refused, match="has no article"):
             client.remove_article("front", "gone")
 
 
-def test_what_is_refused_is_raised_with_its_reason(served: Served) -> None:
-    with ts.Client(served.url, "ts_wrong") as client, pytest.raises(Refused) as caught:
+def test_what_is_refused_is_raised_with_its_reason(demo: Served) -> None:
+    with ts.Client(demo.url, "ts_wrong") as client, pytest.raises(Refused) as caught:
         client.decide(USER)
     assert (caught.value.status, caught.value.reason) == (401, "unknown_key")
 
@@ -128,8 +122,8 @@ def test_a_service_that_is_not_there_is_a_connection_error(tmp_path: Path) -> No
         ts.Client("localhost:8000", "k")
 
 
-def test_threads_may_share_a_client(served: Served) -> None:
-    with ts.Client(served.url, served.key) as client:
+def test_threads_may_share_a_client(demo: Served) -> None:
+    with ts.Client(demo.url, demo.key) as client:
         found: list[str] = []
 
         def visit() -> None:
