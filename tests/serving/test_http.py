@@ -33,12 +33,23 @@ LIMITS: dict[str, Any] = {
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One service for the whole file, with small limits."""
     folder = tmp_path_factory.mktemp("served")
-    told = {"limits": LIMITS, "cors_origins": ["https://news.example"], "window_seconds": 60}
-    with Served(folder, **told) as service:
+    with Served(folder, limits=LIMITS, window_seconds=60) as service:
         with ts.Client(service.url, service.key) as client:
             for number in range(3):
                 said = ArticleRequest(features=(number / 3, 1.0), title=f"Story {number}")
                 client.put_article("front", f"article-{number}", said)
+        yield service
+    assert "Traceback" not in service.errors()
+
+
+@pytest.fixture(scope="module")
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One that pages of another site may call: there the hot routes go the ordinary way."""
+    folder = tmp_path_factory.mktemp("ordinary")
+    told = {"limits": LIMITS, "cors_origins": ["https://news.example"]}
+    with Served(folder, **told) as service:
+        with ts.Client(service.url, service.key) as client:
+            client.put_article("front", "only", ArticleRequest(features=(0.5, 1.0)))
         yield service
     assert "Traceback" not in service.errors()
 
@@ -303,20 +314,91 @@ def test_a_pool_holds_so_many_articles_and_no_more(served: Served, client: ts.Cl
         client.remove_article("front", f"article-{number}")
 
 
-def test_pages_of_listed_sites_may_call_and_others_may_not(served: Served) -> None:
+def test_pages_of_listed_sites_may_call_and_others_may_not(
+    served: Served, ordinary: Served
+) -> None:
     preflight = {
         "Origin": "https://news.example",
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "authorization",
     }
-    status, _, headers = ask(served, "OPTIONS", "/v1/decide", headers=preflight, key=None)
+    status, _, headers = ask(ordinary, "OPTIONS", "/v1/decide", headers=preflight, key=None)
     assert (status, headers["access-control-allow-origin"]) == (200, "https://news.example")
-    stranger = {**preflight, "Origin": "https://evil.example"}
-    status, _, headers = ask(served, "OPTIONS", "/v1/decide", headers=stranger, key=None)
+    asked = {"user": USER}
+    listed, stranger = {"Origin": "https://news.example"}, {"Origin": "https://evil.example"}
+    told = ask(ordinary, "POST", "/v1/decide", asked, headers=listed)
+    assert told[0] == 200
+    assert told[2]["access-control-allow-origin"] == "https://news.example"
+    status, _, headers = ask(ordinary, "OPTIONS", "/v1/decide", headers={**preflight, **stranger})
     assert status == 400
     assert "access-control-allow-origin" not in headers
-    told = ask(served, "POST", "/v1/decide", {"user": USER}, headers={"Origin": "https://x.y"})
-    assert "access-control-allow-origin" not in told[2]
+    for service in (served, ordinary):
+        told = ask(service, "POST", "/v1/decide", asked, headers=stranger)
+        assert "access-control-allow-origin" not in told[2]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/decide", {"user": USER}),
+        ("/v1/decide", [{"user": USER}, {"user": []}]),
+        ("/v1/decide", []),
+        ("/v1/decide", b" [" + b'{"user": [0, 0, 1, 1]}' + b"]"),
+        ("/v1/decide", b"{"),
+        ("/v1/decide", b""),
+        ("/v1/decide", {"user": [1]}),
+        ("/v1/decide", b" " * 20_001),
+        ("/v1/decide?x=1", {"user": USER}),
+        ("/v1/feedback", {"decision": "x", "payoff": 1}),
+        ("/v1/feedback", b"[" * 5_000),
+    ],
+)
+@pytest.mark.parametrize("key", ["all", None, "ts_wrong"])
+def test_the_express_and_the_ordinary_way_answer_alike(
+    served: Served, ordinary: Served, path: str, body: Any, key: str | None
+) -> None:
+    fast, slow = (ask(service, "POST", path, body, key=key) for service in (served, ordinary))
+    assert fast[0] == slow[0] or {fast[0], slow[0]} == {401, 413}  # a long body of a stranger
+    assert shape(fast[1]) == shape(slow[1]) or fast[0] != slow[0]
+    ignored = {"date", "vary", "content-length"}
+    if fast[0] == slow[0]:
+        assert set(fast[2]) - ignored == set(slow[2]) - ignored
+
+
+def shape(answer: Any) -> Any:
+    """An answer without what differs from decision to decision."""
+    if isinstance(answer, list):
+        return [shape(each) for each in answer]
+    return answer.get("error") or sorted(answer)
+
+
+def test_requests_may_come_one_after_the_other_without_waiting(served: Served) -> None:
+    key = f"authorization: Bearer {served.key}\r\n"
+    body = json.dumps({"user": USER})
+    decide = (
+        f"POST /v1/decide HTTP/1.1\r\nhost: a\r\n{key}content-length: {len(body)}\r\n\r\n{body}"
+    )
+    live = "GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n"
+    last = live.replace("host: a", "host: a\r\nconnection: close")
+    answer = raw(served, (decide + live + decide + decide + last).encode())
+    assert answer.count(b"HTTP/1.1 200") == 5
+    order = [answer.index(b'"decision"'), answer.index(b'"live"'), answer.rindex(b'"decision"')]
+    assert order == sorted(order)
+    assert answer.rindex(b'"live"') > order[-1]
+
+
+def test_a_body_may_come_in_pieces(served: Served) -> None:
+    head = f"POST /v1/decide HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {served.key}\r\n"
+    body = json.dumps({"user": USER}).encode()
+    whole = f"{head}connection: close\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    assert b" 200 " in raw(served, whole + body[:7], body[7:20], body[20:], pause=0.02)
+    chunked = f"{head}connection: close\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+    pieces = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:5], body[5:]))
+    assert b" 200 " in raw(served, chunked + pieces + b"0\r\n\r\n")
+    expecting = f"{head}expect: 100-continue\r\nconnection: close\r\ncontent-length: {len(body)}"
+    answer = raw(served, f"{expecting}\r\n\r\n".encode(), body, pause=0.05)
+    assert answer.startswith(b"HTTP/1.1 100")
+    assert b" 200 " in answer
 
 
 def test_metrics_count_what_happened(served: Served, client: ts.Client) -> None:

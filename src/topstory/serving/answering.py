@@ -78,11 +78,15 @@ async def answer_bytes(
 
 async def refuse(send: Send, refused: Refused) -> None:
     """Send why not."""
-    headers: list[tuple[bytes, bytes]] = []
-    if refused.status in (429, 503):
-        headers.append((b"retry-after", b"1"))
-    if refused.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    if refused.status == 413:
-        headers.append((b"connection", b"close"))  # whatever is still coming is not read
-    await answer(send, refused.status, refused.answer, *headers)
+    await answer(send, refused.status, refused.answer, *extra_headers(refused.status))
+
+
+def extra_headers(status: int) -> list[tuple[bytes, bytes]]:
+    """What a refusal of this status comes with."""
+    if status in (429, 503):
+        return [(b"retry-after", b"1")]
+    if status == 401:
+        return [(b"www-authenticate", b"Bearer")]
+    if status == 413:
+        return [(b"connection", b"close")]  # whatever is still coming is not read
+    return []

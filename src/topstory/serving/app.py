@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from time import perf_counter
 from typing import Any
@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topstory.serving.answering import Gone, refuse
 from topstory.serving.editor_routes import EditorRoutes
-from topstory.serving.hot_routes import decide_route, feedback_route
+from topstory.serving.hot_routes import HotRoute, decide_route, feedback_route
 from topstory.serving.keeping import Keeper
 from topstory.serving.keys import Keys
 from topstory.serving.metrics import Metrics, Requests
@@ -24,7 +24,6 @@ from topstory.serving.service import Service
 
 log = logging.getLogger("topstory.serving")
 
-Handler = Callable[[Scope, Receive, Send], Awaitable[None]]
 Life = Callable[[Any], AbstractAsyncContextManager[None]]  # from the first request to the last
 
 
@@ -37,7 +36,7 @@ class App:
 
         # Starlette's router alone: its application would answer errors in its own way.
         self._rest = Router(editors.routes(), redirect_slashes=False, lifespan=life)
-        self._hot: dict[str, Handler] = {
+        self.hot: dict[str, HotRoute[Any]] = {
             "/v1/decide": decide_route(service, keys),
             "/v1/feedback": feedback_route(service, keys),
         }
@@ -48,7 +47,7 @@ class App:
             await self._rest(scope, receive, send)
             return
         began = perf_counter()
-        hot = self._hot.get(scope["path"])
+        hot = self.hot.get(scope["path"])
         try:
             if hot is None:
                 status = await self._answer(scope, receive, send)

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from topstory.serving.answering import answer, header, read_body
+from topstory.serving.answering import JSON, answer_bytes, header, read_body
 from topstory.serving.config import Role
 from topstory.serving.keys import Keys
 from topstory.serving.messages import DecideRequest, FeedbackRequest
@@ -18,6 +18,7 @@ from topstory.serving.refusals import Refused
 from topstory.serving.service import Service
 
 Asked = TypeVar("Asked")
+_encoder = msgspec.json.Encoder()
 
 
 class HotRoute(Generic[Asked]):
@@ -40,10 +41,16 @@ class HotRoute(Generic[Asked]):
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request by ASGI."""
         now = monotonic()
-        key = self._keys.allow(header(scope, b"authorization"), self._role, now)
+        authorization = header(scope, b"authorization")
+        self._keys.find(authorization)  # before a stranger's body is read
         body = await read_body(scope, receive, self._limits.body_bytes)
+        await answer_bytes(send, 200, await self.respond(authorization, body, now), JSON)
+
+    async def respond(self, authorization: bytes | None, body: bytes, now: float) -> bytes:
+        """The answer to a body, as JSON."""
+        key = self._keys.allow(authorization, self._role, now)
         if body[:1] == b"[" or body.lstrip()[:1] == b"[":
             asked = decoded(self._many, body)
             if len(asked) > self._limits.batch:
@@ -51,10 +58,8 @@ class HotRoute(Generic[Asked]):
                     413, "batch_too_long", f"an array has {self._limits.batch} requests at most"
                 )
             self._keys.spend(key, now, max(0, len(asked) - 1))
-            answers = await asyncio.gather(*map(self._each, asked))
-            await answer(send, 200, answers)
-        else:
-            await answer(send, 200, await self._call(decoded(self._one, body)))
+            return _encoder.encode(await asyncio.gather(*map(self._each, asked)))
+        return _encoder.encode(await self._call(decoded(self._one, body)))
 
     async def _each(self, asked: Asked) -> msgspec.Struct:
         """In an array each request is granted or refused for itself."""

@@ -39,13 +39,14 @@ class Keys:
 
     def allow(self, header: bytes | None, role: Role, now: float) -> Key:
         """The key of an Authorization header, if it may; `now` is in steady seconds."""
-        key = self._find(header)
+        key = self.find(header)
         if role not in key.roles:
             raise Refused(403, "wrong_role", f"this key may not {role}")
         self.spend(key, now, 1)
         return key
 
-    def _find(self, header: bytes | None) -> Key:
+    def find(self, header: bytes | None) -> Key:
+        """The key of an Authorization header, if it is known."""
         if header is None or header[:7].lower() != b"bearer ":
             raise Refused(401, "no_key", "send `Authorization: Bearer KEY`")
         digest = sha256(header[7:].strip()).digest()

@@ -8,33 +8,17 @@ from typing import Any
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from topstory.serving.answering import too_long
 from topstory.serving.config import LimitsConfig
+from topstory.serving.express import Express, Ride
 from topstory.serving.refusals import Refused
-
-
-class Joined:
-    """A transport that sends a response's headers together with its body: one packet, not two."""
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._head: bytes | None = b""  # None: it was sent
-        self.is_closing, self.close = transport.is_closing, transport.close
-
-    def write(self, data: bytes) -> None:
-        """The headers first, then whatever follows."""
-        if self._head is None:
-            self._transport.write(data)
-        elif not self._head:
-            self._head = data
-        else:
-            self._transport.write(self._head + data)
-            self._head = None
 
 
 class GuardedProtocol(HttpToolsProtocol):
     """Limits the headers, the time in which a request must be whole, and the connections."""
 
     limits = LimitsConfig()
+    express: Express | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -66,7 +50,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Feed the parser, while there is anything to be hoped for."""
         if self._shut:
             return
-        cycle: Any = self.cycle  # None before the first request, whatever its type says
+        cycle = self._cycle
         if self._deadline is None and (cycle is None or cycle.response_complete):
             self._expect()
         self._chunk = len(data)
@@ -88,22 +72,55 @@ class GuardedProtocol(HttpToolsProtocol):
             long = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if long > limit:
                 self._close(self._long_headers())
-        if not self._shut:
+        if not self._shut and not self._board():
             super().on_headers_complete()
-            if self.scope["method"] == "POST" and not self.expect_100_continue:
-                # The answer to a POST always has a body. uvicorn asks no more of a transport.
-                cycle: Any = self.cycle
-                cycle.transport = Joined(self.transport)
+
+    def _board(self) -> bool:
+        """Whether the request goes by express."""
+        express, cycle = self.express, self._cycle
+        if (
+            express is None
+            or self.url not in express.routes
+            or (cycle is not None and not cycle.response_complete)
+            or self.expect_100_continue
+            or self.parser.get_method() != b"POST"
+            or self.parser.should_upgrade()
+        ):
+            return False
+        keep = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
+        self._cycle = Ride(self, express, self.url, keep)
+        return True
+
+    @property
+    def _cycle(self) -> Any:
+        """The request at hand: None before the first, whatever uvicorn's type says, or a ride."""
+        return self.cycle
+
+    @_cycle.setter
+    def _cycle(self, ride: Any) -> None:
+        self.cycle = ride
 
     def on_body(self, body: bytes) -> None:
         """More of its body came."""
-        if not self._shut:
+        ride = self._cycle
+        if self._shut:
+            return
+        if not isinstance(ride, Ride):
             super().on_body(body)
+            return
+        ride.body = ride.body + body if ride.body else body
+        if len(ride.body) > self.limits.body_bytes:
+            self._close(too_long(self.limits.body_bytes))
 
     def on_message_complete(self) -> None:
         """It is whole: from here on the time is ours."""
         self._deadline = None
-        if not self._shut:
+        ride = self._cycle
+        if self._shut:
+            return
+        if isinstance(ride, Ride):
+            ride.begin()
+        else:
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -147,7 +164,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._unwatch()
         if self.transport.is_closing():
             return
-        cycle: Any = self.cycle
+        cycle = self._cycle
         if cycle is None or not cycle.response_started or cycle.response_complete:
             body = msgspec.json.encode(refused.answer)
             head = (
@@ -158,6 +175,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def guarded(limits: LimitsConfig) -> type[GuardedProtocol]:
-    """The protocol with these limits: uvicorn makes its instances itself."""
-    return type("GuardedProtocol", (GuardedProtocol,), {"limits": limits})
+def guarded(limits: LimitsConfig, express: Express | None = None) -> type[GuardedProtocol]:
+    """The protocol with these limits and routes: uvicorn makes its instances itself."""
+    told = {"limits": limits, "express": express}
+    return type("GuardedProtocol", (GuardedProtocol,), told)

@@ -14,6 +14,7 @@ import uvicorn
 
 from topstory.serving.app import App, with_cors
 from topstory.serving.config import Config
+from topstory.serving.express import Express
 from topstory.serving.keeping import Keeper
 from topstory.serving.keys import Keys
 from topstory.serving.opening import open_folder
@@ -44,10 +45,12 @@ def serve(config: Config, tell: Tell) -> None:
         limits = config.limits
         guard = Keys(keys, limits.rate, limits.burst)
         app = App(service, keeper, guard, lambda _: _life(service, keeper))
+        # Pages of other sites need headers that only the ordinary way adds.
+        express = None if config.cors_origins else Express(app.hot, app.requests)
         server = uvicorn.Server(
             uvicorn.Config(
                 with_cors(app, config.cors_origins),
-                http=guarded(limits),
+                http=guarded(limits, express),
                 loop="uvloop",
                 ws="none",
                 lifespan="on",
