@@ -1,5 +1,6 @@
 """Drive a service from a second process: `python -m benchmarks.load PORT KEY WHAT SECONDS`.
 
+WHAT is hello, decide, or feedback on the decisions that prepare printed, given on standard input.
 Plain sockets and epoll, requests made beforehand: it costs less than what it measures.
 """
 
@@ -103,9 +104,12 @@ def main() -> None:
         found = drive(port, _again(request("/", key, None)), seconds)
     elif what == "decide":
         found = drive(port, _again(request("/v1/decide", key, DECIDE)), seconds)
+    elif what == "prepare":
+        found = decisions(port, key, int(6_000 * seconds))
     else:
-        paid = decisions(port, key, int(12_000 * seconds))
-        bodies = (json.dumps({"decision": each, "payoff": 1}).encode() for each in paid)
+        bodies = (
+            json.dumps({"decision": each, "payoff": 1}).encode() for each in json.load(sys.stdin)
+        )
         made = [request("/v1/feedback", key, body) for body in bodies]
         found = drive(port, iter(made), seconds)
     print(json.dumps(found))

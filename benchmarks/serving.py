@@ -113,21 +113,26 @@ def _middle(rounds: list[dict[str, float]]) -> dict[str, float]:
 
 
 def _driven(target: Target, what: str, seconds: float) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.load", str(target.port), target.key, what]
+    made = _load(target, "prepare", seconds, "") if what == "feedback" else ""
     before = target.cpu
-    done = subprocess.run([*command, str(seconds)], capture_output=True, text=True, check=True)
-    told = json.loads(done.stdout)
+    told = json.loads(_load(target, what, seconds, made))
     used = target.cpu - before
     if told["bad"]:
         raise RuntimeError(f"{what}: {told['bad']} requests were refused")
-    if what == "feedback":
-        used = float("nan")  # the decisions that were paid for are in it
     return {
         "rate": told["requests"] / told["seconds"],
         "cpu": used / told["requests"],
         "p50": told["p50"],
         "p99": told["p99"],
     }
+
+
+def _load(target: Target, what: str, seconds: float, given: str) -> str:
+    command = [sys.executable, "-m", "benchmarks.load", str(target.port), target.key, what]
+    done = subprocess.run(
+        [*command, str(seconds)], input=given, capture_output=True, text=True, check=True
+    )
+    return done.stdout
 
 
 def _started(stack: ExitStack, command: list[str], key: str) -> Target:
