@@ -26,6 +26,7 @@ LIMITS: dict[str, Any] = {
     "connections": 30,
     "batch": 50,
     "articles": 6,
+    "idle_seconds": 2,
 }
 
 
@@ -282,6 +283,26 @@ def test_a_request_that_is_never_whole_is_hung_up_on(served: Served) -> None:
     # A byte now and then does not help, and neither do empty lines.
     assert b"408" in raw(served, *[b"P", b"O", b"S", b"T"] * 3, pause=0.1)[:20]
     assert b"408" in raw(served, *[b"\r\n"] * 12, pause=0.1)[:20]
+
+
+def test_a_silent_connection_is_closed(served: Served) -> None:
+    with socket.create_connection(served.address, timeout=20) as connection:
+        connection.sendall(b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n")
+        began = time.monotonic()
+        while connection.recv(65_536):
+            pass  # until it hangs up
+        assert 1.5 < time.monotonic() - began < 15
+
+
+def test_a_request_that_is_never_whole_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    limits = {"request_seconds": 300, "shutdown_seconds": 1}
+    service = Served(tmp_path, limits=limits, policy={"name": "ucb"}).start()
+    with socket.create_connection(service.address, timeout=20) as connection:
+        connection.sendall(b"POST /v1/decide HTTP/1.1\r\ncontent-length: 9\r\n\r\n{")
+        time.sleep(0.2)
+        began = time.monotonic()
+        assert service.end() == 0
+        assert time.monotonic() - began < 15
 
 
 def test_what_is_no_http_is_refused(served: Served) -> None:
