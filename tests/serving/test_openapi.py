@@ -11,7 +11,7 @@ from tests.serving.processes import Served
 
 from topstory.serving.openapi import TYPES, openapi
 
-EXAMPLES = os.environ.get("SOAK_EXAMPLES", "15")  # `make soak` sets 300, and every phase
+EXAMPLES = os.environ.get("SOAK_EXAMPLES", "8")  # `make soak` sets 300, and every phase
 PHASES = "coverage,fuzzing" if "SOAK_EXAMPLES" in os.environ else "fuzzing"
 CHECKS = (
     *("not_a_server_error", "response_schema_conformance"),
