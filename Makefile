@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo browser test study check bench docs clean
+.PHONY: help install demo browser test study check bench soak docs clean
 
 # The first Python on this machine that is new enough; `make PYTHON=... install` names another.
 PYTHON ?= $(firstword $(foreach python,python3 python3.13 python3.12 python3.11,$(shell \
@@ -56,6 +56,9 @@ check: install ## Run the linters, the type checker, the import rules and a stri
 
 bench: install $(KERNELS) ## Measure the speed of replay
 	@$(BIN)/python -m benchmarks
+
+soak: install ## Test the service at length: fifty kill -9, generated requests, ten minutes of traffic
+	@SOAK_KILLS=50 SOAK_EXAMPLES=300 SOAK_SECONDS=600 $(BIN)/pytest -q tests/serving
 
 docs: install ## Build the documentation into site/
 	@$(BIN)/mkdocs build --strict --quiet --site-dir site

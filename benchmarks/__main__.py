@@ -22,6 +22,7 @@ from benchmarks import (
     machine,
     memory,
     replay,
+    serving,
     simulation,
     startup,
     storage,
@@ -40,6 +41,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "simulate": simulation.run,
     "features": features.run,
     "study": study.run,
+    "serve": serving.run,
 }
 RESULTS = ROOT / ".cache" / "bench" / "results.json"
 

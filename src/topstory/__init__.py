@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from topstory.policies import Choice as Choice
     from topstory.policies import Policy as Policy
     from topstory.policies import policy as policy
+    from topstory.serving.async_client import AsyncClient as AsyncClient
+    from topstory.serving.client import Client as Client
     from topstory.studies import Study as Study
     from topstory.studies import study as study
 
@@ -50,6 +52,8 @@ _ROOMS = {
     "policies": ("Choice", "Policy", "policy"),
     "evaluation": ("NotUniformWarning", "Result", "lift", "replay", "tune"),
     "studies": ("Study", "study"),
+    "serving.client": ("Client",),
+    "serving.async_client": ("AsyncClient",),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

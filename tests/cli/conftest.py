@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from topstory.cli.demo_log import simulated_log
+
 from topstory.events import EventLog
 
 EVENTS = 20_000

@@ -12,6 +12,7 @@ from topstory.cli.features import features
 from topstory.cli.importing import import_
 from topstory.cli.inspect import inspect
 from topstory.cli.replay import replay
+from topstory.cli.serving import export_journal, new_key, serve
 from topstory.cli.simulate import simulate
 from topstory.cli.study import study
 from topstory.cli.tune import tune
@@ -23,8 +24,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (simulate, import_, export, inspect, replay, tune, study, demo):
-    app.command(command.__name__.rstrip("_"))(told(command))
+for command in (
+    *(simulate, import_, export, inspect, replay, tune, study),
+    *(serve, export_journal, new_key, demo),
+):
+    app.command(command.__name__.rstrip("_").replace("_", "-"))(told(command))
 app.add_typer(features)
 
 

@@ -41,6 +41,7 @@ from topstory.features.description import (
 from topstory.features.encoder import FieldReport
 from topstory.features.watching import Step
 from topstory.report.records import Cell, Number, Row, Table1
+from topstory.serving.archive import Exported
 
 INTRODUCTION = """\
 # Command line
@@ -99,6 +100,19 @@ $ topstory study report/ --tuning may-01/ --evaluation may-03-09/ --exploration 
 $ topstory study report/ --scale paper --engine ray --address auto
 ```
 """,
+    "serve": """\
+```console notest
+$ topstory serve
+$ topstory serve --config topstory.toml --check-config
+```
+""",
+    "export-journal": """\
+```console notest
+$ topstory export-journal topstory-data/ logs/ --part uniform
+$ topstory replay logs/ --policy all --alpha 0.3
+```
+""",
+    "new-key": "```console notest\n$ topstory new-key web --role decide --role feedback\n```\n",
     "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
     "features fit": """\
 ```console notest
@@ -127,6 +141,7 @@ JSON = {
     "tune": "JSON of tune",
     "study": "JSON of study",
     "inspect": "JSON of inspect",
+    "export-journal": "JSON of export-journal",
     "demo": "JSON of replay and demo",
     "features fit": "JSON of features fit and show",
     "features apply": "JSON of features apply",
@@ -171,7 +186,10 @@ def _command(name: str, command: Any) -> Iterator[str]:
         yield f"| `{param.name.upper()}` | {param.help} |"
     for param in options:
         yield f"| {_spelling(param)} | {_cell(param.help)}{_default(param)} |"
-    title = JSON[name]
+    title = JSON.get(name)
+    if title is None:
+        yield ""
+        return
     yield f"\nThe fields of `--json`: [{title}](#{title.lower().replace(' ', '-')}).\n"
 
 
@@ -204,6 +222,9 @@ def _schema() -> Iterator[str]:
     yield f"## {JSON['export']}\n"
     yield "Fields may be added.\n"
     yield from _record(ExportReport)
+    yield f"## {JSON['export-journal']}\n"
+    yield "Fields may be added.\n"
+    yield from _record(Exported)
     yield f"## {JSON['replay']}\n"
     yield "Intervals are pairs, low and high; what cannot be known is null. Fields may be added.\n"
     for record in (Report, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport):

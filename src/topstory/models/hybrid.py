@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from topstory.kernels.compilation import Floats
 from topstory.kernels.contexts import unrolling
-from topstory.kernels.hybrid import ACTIVE, CURRENT, Hybrid
+from topstory.kernels.hybrid import ACTIVE, CURRENT, UPDATES, Hybrid
 from topstory.models.linear import positive, residual, scaled_identities
 from topstory.models.model import Model
 
@@ -46,7 +46,7 @@ class HybridLinear(Model):
         """Both ridges."""
         return {"ridge": self.ridge, "shared_ridge": self.shared_ridge}
 
-    def _admit(self, article: str, features: Floats | None) -> None:
+    def _fits(self, article: str, features: Floats | None) -> None:
         known = self._features.get(article)
         if known is not None:
             if features is not None and not np.array_equal(known, features):
@@ -55,15 +55,19 @@ class HybridLinear(Model):
                     "remove it before adding it with new ones"
                 )
             return
-        given = np.ones(1) if features is None else features
-        if self._count not in (0, len(given)):
+        count = 1 if features is None else len(features)
+        if self._count not in (0, count):
             raise ValueError(
-                f"article {article!r} comes with {'no' if features is None else len(given)} "
+                f"article {article!r} comes with {'no' if features is None else count} "
                 f"features, but others here have {self._count}: "
                 "add_article(id, features) takes the same number for each"
             )
-        self._count = len(given)
-        self._features[article] = given
+
+    def _admit(self, article: str, features: Floats | None) -> None:
+        if article not in self._features:
+            given = np.ones(1) if features is None else features
+            self._count = len(given)
+            self._features[article] = given
 
     def remove(self, article: str) -> None:
         """Forget the article's own part; what it taught the shared part stays."""
@@ -115,6 +119,14 @@ class HybridLinear(Model):
         blank = np.ones(self._count)
         rows = [self._features.get(article or "", blank) for article in self.roster.ids]
         return super().arrays() or ({"features": np.array(rows)} if rows else {})
+
+    def learned(self) -> dict[str, npt.NDArray[Any]]:
+        """Without the forms S and v: their last bits depend on which pools were asked about."""
+        kept = self.arrays()
+        if "clock" in kept:
+            kept["clock"] = kept["clock"][UPDATES:]
+        forms = ("S", "v", "active", "current", "left_at")
+        return {name: array for name, array in kept.items() if name not in forms}
 
     def restore(
         self, ids: list[str | None], dimension: int | None, arrays: Mapping[str, npt.NDArray[Any]]

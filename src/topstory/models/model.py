@@ -46,8 +46,11 @@ class Model(ABC):
     def _fresh(self, capacity: int, dimension: int) -> NamedTuple:
         """The state of a model that has seen nothing, with room for `capacity` articles."""
 
+    def _fits(self, article: str, features: Floats | None) -> None:
+        """Refuse features that the model cannot take; nothing is changed."""
+
     def _admit(self, article: str, features: Floats | None) -> None:
-        """Check and note what is said of an article."""
+        """Note what is said of an article."""
 
     def _check(self, dimension: int) -> None:
         """Refuse what does not fit contexts of this length, before any state is made."""
@@ -82,9 +85,8 @@ class Model(ABC):
 
     def add(self, article: Any, features: npt.ArrayLike | None = None) -> int:
         """Make the article known, if it is not; its slot."""
-        if not isinstance(article, str) or not article:
-            raise ValueError(f"an article id is a non-empty string, got {article!r}")
-        self._admit(article, None if features is None else finite_vector(features, article))
+        vector = self.check_article(article, features)
+        self._admit(article, vector)
         if article in self.roster:
             return self.roster.slot(article)
         slot = self.roster.add(article)
@@ -94,6 +96,14 @@ class Model(ABC):
                 getattr(self._state, field)[slot] = getattr(self._blank, field)[0]
             self._place(slot, article)
         return slot
+
+    def check_article(self, article: Any, features: npt.ArrayLike | None) -> Floats | None:
+        """The features that `add` would take; ValueError if it would refuse the article."""
+        if not isinstance(article, str) or not article:
+            raise ValueError(f"an article id is a non-empty string, got {article!r}")
+        vector = None if features is None else finite_vector(features, article)
+        self._fits(article, vector)
+        return vector
 
     def add_if_new(self, article: str) -> int:
         """The slot of an article, which is added if it was not known."""
@@ -161,6 +171,10 @@ class Model(ABC):
         rows = (*self.per_article, *self.listed)
         kept = {field: getattr(self._state, field)[:slots] for field in rows}
         return kept | {field: getattr(self._state, field) for field in self.shared}
+
+    def learned(self) -> dict[str, npt.NDArray[Any]]:
+        """Those arrays that trials alone decide, to the bit: not what is kept ready for scoring."""
+        return self.arrays()
 
     def restore(
         self, ids: list[str | None], dimension: int | None, arrays: Mapping[str, npt.NDArray[Any]]

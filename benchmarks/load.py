@@ -1,0 +1,124 @@
+"""Drive a service from a second process: `python -m benchmarks.load PORT KEY WHAT SECONDS`.
+
+WHAT is hello, decide, or feedback on the decisions that prepare printed, given on standard input.
+Plain sockets and epoll, requests made beforehand: it costs less than what it measures.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import sys
+from collections.abc import Iterator
+from time import perf_counter
+from typing import Any
+
+CONNECTIONS = 64
+USER = [0.1, 0.6, 0.1, 0.1, 0.1, 1.0]
+DECIDE = json.dumps({"user": USER}).encode()
+
+
+def request(path: str, key: str, body: bytes | None) -> bytes:
+    """One request as bytes."""
+    if body is None:
+        return f"GET {path} HTTP/1.1\r\nhost: a\r\n\r\n".encode()
+    head = f"POST {path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {key}\r\n"
+    return f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
+
+
+def drive(port: int, requests: Iterator[bytes], seconds: float) -> dict[str, float]:
+    """Keep every connection busy; how many answers came, and how long they took."""
+    poll = select.epoll()
+    sockets = {}
+    for _ in range(CONNECTIONS):
+        each = socket.create_connection(("127.0.0.1", port))
+        each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sockets[each.fileno()] = each
+        poll.register(each, select.EPOLLIN)
+    sent = dict.fromkeys(sockets, 0.0)
+    took: list[float] = []
+    bad = 0
+    began = perf_counter()
+    for number, each in sockets.items():
+        sent[number] = perf_counter()
+        each.sendall(next(requests))
+    running = True
+    while running and perf_counter() - began < seconds:
+        for number, _ in poll.poll(1.0):
+            answer = _whole(sockets[number])
+            now = perf_counter()
+            took.append(now - sent[number])
+            bad += not answer.startswith(b"HTTP/1.1 200")
+            following = next(requests, None)
+            if following is None:
+                running = False
+                break
+            sent[number] = now
+            sockets[number].sendall(following)
+    elapsed = perf_counter() - began
+    for each in sockets.values():
+        each.close()
+    took.sort()
+    return {
+        "requests": len(took),
+        "seconds": elapsed,
+        "bad": bad,
+        "p50": took[len(took) // 2],
+        "p99": took[len(took) * 99 // 100],
+    }
+
+
+def _whole(connection: socket.socket) -> bytes:
+    answer = connection.recv(65_536)
+    head, _, body = answer.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
+    while len(body) < length:
+        body += connection.recv(65_536)
+    return head
+
+
+def decisions(port: int, key: str, count: int) -> list[str]:
+    """Decisions to pay for."""
+    found: list[str] = []
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        while len(found) < count:
+            body = json.dumps([{"user": USER}] * 1000).encode()
+            connection.sendall(request("/v1/decide", key, body))
+            answer = b""
+            while b"\r\n\r\n" not in answer:
+                answer += connection.recv(1 << 20)
+            head, _, got = answer.partition(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
+            while len(got) < length:
+                got += connection.recv(1 << 20)
+            found += [made["decision"] for made in json.loads(got)]
+    return found
+
+
+def main() -> None:
+    """Print one JSON document."""
+    port, key, what, seconds = int(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])
+    found: Any
+    if what == "hello":
+        found = drive(port, _again(request("/", key, None)), seconds)
+    elif what == "decide":
+        found = drive(port, _again(request("/v1/decide", key, DECIDE)), seconds)
+    elif what == "prepare":
+        found = decisions(port, key, int(6_000 * seconds))
+    else:
+        bodies = (
+            json.dumps({"decision": each, "payoff": 1}).encode() for each in json.load(sys.stdin)
+        )
+        made = [request("/v1/feedback", key, body) for body in bodies]
+        found = drive(port, iter(made), seconds)
+    print(json.dumps(found))
+
+
+def _again(one: bytes) -> Iterator[bytes]:
+    while True:
+        yield one
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""`topstory serve`, `topstory export-journal`, `topstory new-key`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def serve(
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A TOML file; see the operations page.")
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Listen here instead of as configured.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="N", min=0, max=65535, help="And on this port; 0: any.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Keep the journal and the state here.")
+    ] = None,
+    check_config: Annotated[
+        bool, typer.Option("--check-config", help="Say whether the configuration is good, and end.")
+    ] = False,
+) -> None:
+    """Put a policy live: decide, learn and survive, over HTTP.
+
+    Without a file it listens on 127.0.0.1:8000 with the demo's twenty articles, and makes a key
+    that it tells once. What is acknowledged is on disk: `kill -9` loses nothing.
+    """
+    import msgspec
+
+    from topstory.cli.consoles import answers
+    from topstory.serving.configuring import read_config
+
+    settings = read_config(config)
+    given = {"host": host, "port": port, "data": None if data is None else str(data)}
+    settings = msgspec.structs.replace(
+        settings, **{key: value for key, value in given.items() if value is not None}
+    )
+    if config is None:
+        settings = msgspec.structs.replace(settings, demo=True)
+    console = answers()
+    if check_config:
+        where = "the defaults" if config is None else config
+        console.print(
+            f"{where}: good; pools: {', '.join(settings.pools)}", markup=False, soft_wrap=True
+        )
+        return
+    from topstory.serving.server import serve as run
+
+    run(settings, lambda words: typer.echo(words))
+
+
+def export_journal(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A service's data folder.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The log's folder to write.")],
+    pool: Annotated[str, typer.Option(metavar="NAME", help="Which pool.")] = "front",
+    part: Annotated[
+        str,
+        typer.Option(
+            metavar="PART",
+            help="all: every bucket, with propensities over the traffic mix; uniform: the uniform "
+            "bucket alone, a log of random exploration.",
+        ),
+    ] = "all",
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="Also decisions whose payoff may still come.")
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of a sentence.")
+    ] = False,
+) -> None:
+    """Write a service's journal as a log that `topstory replay` reads.
+
+    The service may be running. OUT is there whole or not at all, and replaces a log that is there.
+    """
+    from topstory.cli.consoles import answers
+    from topstory.cli.printing import print_json
+    from topstory.cli.wording import count
+    from topstory.serving.archive import export
+    from topstory.serving.clock import Clock
+    from topstory.serving.pool import FOREVER
+    from topstory.serving.sqlite_journal import SqliteJournal
+
+    if part not in ("all", "uniform"):
+        raise typer.BadParameter(f"{part!r} is not all or uniform", param_hint="--part")
+    path = data / "journal.sqlite"
+    if not path.is_file():
+        raise FileNotFoundError(f"{data}: no service has kept a journal here")
+    journal = SqliteJournal(path)
+    try:
+        now = FOREVER if unfinished else Clock(after=journal.last()[1]).now()
+        told = export(journal, out, pool, "all" if part == "all" else "uniform", now)
+    finally:
+        journal.close()
+    if json:
+        print_json(told)
+    else:
+        left = f"; {count(told.open, 'decision')} still open, left out" if told.open else ""
+        answers().print(f"{count(told.events, 'event')} into {out}{left}", markup=False)
+
+
+def new_key(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is.")],
+    role: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ROLE", help="decide, feedback, edit or read; repeated. All if none."),
+    ] = None,
+) -> None:
+    """Make an API key: it is printed once, with the lines for the configuration that has its hash.
+
+    The service itself never knows the key.
+    """
+    from topstory.serving.config import ROLES
+    from topstory.serving.keys import new_key as make
+    from topstory.serving.secrets_file import key_entry
+
+    for each in role or ():
+        if each not in ROLES:
+            raise typer.BadParameter(f"{each!r} is not {', '.join(ROLES)}", param_hint="--role")
+    if not name.isprintable() or '"' in name or "\\" in name or not 0 < len(name) <= 64:
+        raise typer.BadParameter("a name is 1 to 64 plain characters", param_hint="NAME")
+    key, digest = make()
+    typer.echo(f"{key}\n\n{key_entry(name, digest, tuple(role or ROLES))}", nl=False)

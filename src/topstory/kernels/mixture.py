@@ -1,0 +1,107 @@
+"""One decision under a traffic mix: what a bucket shows, and how likely that was over all of them.
+
+A visitor is in one of three buckets, drawn independently of his context. An article's propensity
+is its chance over that draw and the bucket's own, whichever bucket the visitor is in:
+
+    share_L·(ε/K + (1 − ε)·[best score]/ties) + share_D·[best estimate]/ties + share_U/K
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topstory.kernels.choice import score
+from topstory.kernels.compilation import Floats, Slots, compiled
+from topstory.kernels.model import comparable
+from topstory.kernels.randomness import EXPLORE, priority, stream, unit
+
+LEARNING, DEPLOYMENT, UNIFORM = 0, 1, 2
+
+
+@compiled
+def decide(
+    state: Any,
+    x: Any,
+    segment: int,
+    slots: Slots,
+    keys: NDArray[np.uint64],
+    bonus: float,
+    epsilon: float,
+    shares: Floats,
+    bucket: int,
+    seed: np.uint64,
+    decision: int,
+    estimates: Floats,
+    scores: Floats,
+) -> tuple[int, float]:
+    """The place of the chosen article in the pool, and its propensity over the mix.
+
+    Fills in the pool's estimates and the learning bucket's scores. `keys` are by slot, `shares`
+    are of the three buckets.
+    """
+    score(state, x, segment, slots, estimates, scores)  # widths, for now
+    count = slots.shape[0]
+    best_score, best_estimate = -np.inf, -np.inf
+    for j in range(count):
+        # Not estimate + 0·width: an unseen article's width may be infinite.
+        scores[j] = estimates[j] + bonus * scores[j] if bonus > 0.0 else estimates[j]
+        best_score = max(best_score, comparable(scores[j]))
+        best_estimate = max(best_estimate, comparable(estimates[j]))
+    root = stream(seed, decision)
+    everything = bucket == UNIFORM or (
+        bucket == LEARNING and epsilon > 0.0 and unit(root, EXPLORE) < epsilon
+    )
+    score_ties, estimate_ties, chosen = 0, 0, -1
+    for j in range(count):
+        leads_score = comparable(scores[j]) == best_score
+        leads_estimate = comparable(estimates[j]) == best_estimate
+        score_ties += leads_score
+        estimate_ties += leads_estimate
+        leads = leads_score if bucket == LEARNING else leads_estimate
+        if (everything or leads) and (
+            chosen < 0 or priority(root, keys[slots[j]]) > priority(root, keys[slots[chosen]])
+        ):
+            chosen = j
+    propensity = (shares[LEARNING] * epsilon + shares[UNIFORM]) / count
+    if comparable(scores[chosen]) == best_score:
+        propensity += shares[LEARNING] * (1.0 - epsilon) / score_ties
+    if comparable(estimates[chosen]) == best_estimate:
+        propensity += shares[DEPLOYMENT] / estimate_ties
+    return chosen, min(propensity, 1.0)
+
+
+@compiled
+def rank(
+    scores: Floats,
+    keys: NDArray[np.uint64],
+    slots: Slots,
+    uniform: bool,
+    seed: np.uint64,
+    decision: int,
+    first: int,
+    out: Slots,
+) -> None:
+    """Fill `out` with places in the pool: `first`, then the best scores, ties by the same draws.
+
+    With `uniform` all articles tie. `scores` is used up.
+    """
+    root = stream(seed, decision)
+    out[0] = first
+    scores[first] = np.nan
+    for place in range(1, out.shape[0]):
+        chosen = -1
+        for j in range(scores.shape[0]):
+            if np.isnan(scores[j]):
+                continue
+            if chosen < 0:
+                chosen = j
+                continue
+            one, two = comparable(scores[j]), comparable(scores[chosen])
+            if (one > two and not uniform) or (
+                (one == two or uniform)
+                and priority(root, keys[slots[j]]) > priority(root, keys[slots[chosen]])
+            ):
+                chosen = j
+        out[place] = chosen
+        scores[chosen] = np.nan

@@ -1,0 +1,1 @@
+"""Decide and learn over HTTP: buckets, pools, a journal, snapshots, keys, metrics."""

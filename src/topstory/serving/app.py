@@ -1,0 +1,107 @@
+"""The ASGI application: the two hot routes first, then Starlette's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from time import perf_counter
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Router
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from topstory.serving.answering import Gone, refuse
+from topstory.serving.editor_routes import EditorRoutes
+from topstory.serving.hot_routes import HotRoute, decide_route, feedback_route
+from topstory.serving.keeping import Keeper
+from topstory.serving.keys import Keys
+from topstory.serving.metrics import Metrics, Requests
+from topstory.serving.refusals import Refused
+from topstory.serving.service import Service
+
+log = logging.getLogger("topstory.serving")
+
+Life = Callable[[Any], AbstractAsyncContextManager[None]]  # from the first request to the last
+
+
+class App:
+    """Finds the route, counts the request, and turns every refusal into an answer."""
+
+    def __init__(self, service: Service, keeper: Keeper, keys: Keys, life: Life) -> None:
+        self.requests = Requests()
+        editors = EditorRoutes(service, keeper, keys, Metrics(service, keeper, self.requests))
+
+        # Starlette's router alone: its application would answer errors in its own way.
+        self._rest = Router(editors.routes(), redirect_slashes=False, lifespan=life)
+        self.hot: dict[str, HotRoute[Any]] = {
+            "/v1/decide": decide_route(service, keys),
+            "/v1/feedback": feedback_route(service, keys),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._rest(scope, receive, send)
+            return
+        began = perf_counter()
+        hot = self.hot.get(scope["path"])
+        try:
+            if hot is None:
+                status = await self._answer(scope, receive, send)
+            elif scope["method"] != "POST":
+                raise Refused(405, "wrong_method", f"{scope['path']} takes POST")
+            else:
+                await hot(scope, receive, send)
+                status = 200
+        except Gone:
+            return
+        except Refused as refused:
+            status = refused.status
+            await refuse(send, refused)
+        except Exception:
+            # Whatever it was, nobody outside learns more than that it was our fault.
+            log.exception("a request failed unexpectedly")
+            status = 500
+            await refuse(send, Refused(500, "internal_error", "the service made a mistake"))
+        self.requests.count(scope["path"] if hot else "other", status, perf_counter() - began)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> int:
+        """By one of the other routes; the status of the answer."""
+        status = 0
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        scope["app"] = self  # then the router raises what it cannot answer
+        try:
+            await self._rest(scope, receive, noted)
+        except HTTPException as error:
+            raise _of_starlette(error) from None
+        return status
+
+
+def with_cors(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
+    """The application, for pages of these sites too."""
+    if not origins:
+        return app
+    return CORSMiddleware(
+        app,
+        allow_origins=origins,
+        allow_methods=["GET", "POST", "PUT", "DELETE"],
+        allow_headers=["authorization", "content-type"],
+        max_age=600,
+    )
+
+
+def _of_starlette(error: HTTPException) -> Refused:
+    if error.status_code == 404:
+        return Refused(404, "unknown_path", "there is nothing at this path")
+    if error.status_code == 405:
+        return Refused(405, "wrong_method", "this path does not take this method")
+    return Refused(error.status_code, "refused", str(error.detail))

@@ -1,0 +1,157 @@
+"""The journal as an event log: what `topstory replay` reads.
+
+A decision is an event; its pool is what could have been shown then, and its propensity is over the
+whole traffic mix. The uniform bucket alone is a log of random exploration with propensities 1/K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from topstory.events import EventLog
+from topstory.events.appending import Appender
+from topstory.events.folder import check_replaceable
+from topstory.events.replacing import replacing
+from topstory.kernels.mixture import UNIFORM
+from topstory.serving.clock import SECOND
+from topstory.serving.journal import Journal
+from topstory.serving.pool import FOREVER, context
+from topstory.serving.records import ArticleFacts, Decided, Placed, Removed
+
+CHUNK = 20_000  # events that are turned into columns at a time
+
+Part = Literal["all", "uniform"]
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """What was written."""
+
+    pool: str
+    part: str
+    events: int
+    open: int  # left out: their window is not over
+
+
+class NothingToExport(ValueError):
+    """There is no decision that is final."""
+
+
+class _Event(NamedTuple):
+    at: int
+    decided: Decided
+    payoff: float
+    pool: tuple[str, ...]
+
+
+def export(
+    journal: Journal,
+    out: Path,
+    pool: str,
+    part: Part = "all",
+    now: int = FOREVER,
+    before: int = FOREVER,
+) -> Exported:
+    """Write a pool's decisions as a log's folder, whole or not at all.
+
+    Args:
+        journal: of a service that may be running.
+        out: the folder; a log that is there is replaced.
+        pool: which pool.
+        part: all traffic, or the uniform bucket alone.
+        now: decisions whose window is not over by then are left out: their payoff may still come.
+        before: only records below this number.
+    """
+    past = History(journal, pool, part, now, before)
+    events = 0
+    with replacing(out, check_replaceable) as fresh, Appender(fresh) as appender:
+        batches = past.events()
+        while chunk := list(islice(batches, CHUNK)):
+            appender.append(past.columns(chunk))
+            events += len(chunk)
+        if events:
+            appender.finish()
+        else:
+            raise NothingToExport(
+                f"pool {pool!r} has no decision to export yet ({past.open} still wait for feedback)"
+            )
+    return Exported(pool, part, events, past.open)
+
+
+class History:
+    """A pool's decisions in order, each with the articles that could have been shown."""
+
+    def __init__(self, journal: Journal, pool: str, part: Part, now: int, before: int) -> None:
+        self._journal, self._pool, self._part = journal, pool, part
+        self._now, self._before = now, before
+        self._articles: dict[str, ArticleFacts] = {}
+        self._features: dict[str, tuple[float, ...] | None] = {}
+        self._listed: tuple[str, ...] = ()
+        self._holds = (0, 0)  # the times for which that list holds
+        self.open = 0
+
+    def events(self) -> Iterator[_Event]:
+        """One after the other."""
+        for entry, payoff in self._journal.history(self._before):
+            record = entry.record
+            if isinstance(record, Placed) and record.pool == self._pool:
+                self._articles[record.article.id] = record.article
+                self._features.setdefault(record.article.id, record.article.features)
+                self._holds = (0, 0)
+            elif isinstance(record, Removed) and record.pool == self._pool:
+                self._articles.pop(record.article, None)
+                self._holds = (0, 0)
+            elif isinstance(record, Decided) and record.pool == self._pool:
+                if self._part == "uniform" and record.bucket != UNIFORM:
+                    continue
+                if record.expires >= self._now:
+                    self.open += 1
+                    continue
+                yield _Event(entry.at, record, payoff or 0.0, self._shown_from(entry.at, record))
+
+    def columns(self, events: list[_Event]) -> EventLog:
+        """Events as a log."""
+        pools = list(dict.fromkeys(event.pool for event in events))
+        numbers = {ids: number for number, ids in enumerate(pools)}
+        known = {article for ids in pools for article in ids}
+        features = {
+            article: self._features[article] for article in self._features if article in known
+        }
+        if len({None if row is None else len(row) for row in features.values()}) > 1:
+            features = dict.fromkeys(features)  # a log has one kind of features, or none
+        sizes = np.array([len(event.pool) for event in events])
+        mixed = [event.decided.propensity for event in events]
+        return EventLog.from_arrays(
+            users=np.array([context(event.decided.user) for event in events]),
+            pools=pools,
+            pool=[numbers[event.pool] for event in events],
+            shown=[event.decided.article for event in events],
+            payoff=[event.payoff for event in events],
+            articles=features,
+            timestamps=np.array([event.at / SECOND for event in events]),
+            propensity=1.0 / sizes if self._part == "uniform" else mixed,
+        )
+
+    def _shown_from(self, at: int, decided: Decided) -> tuple[str, ...]:
+        if not self._holds[0] <= at < self._holds[1]:
+            self._list(at)
+        if not decided.exclude:
+            return self._listed
+        return tuple(article for article in self._listed if article not in decided.exclude)
+
+    def _list(self, at: int) -> None:
+        begins, ends, listed = 0, FOREVER, []
+        for article, facts in self._articles.items():
+            first, last = facts.begins or 0, FOREVER if facts.ends is None else facts.ends
+            if first <= at < last:
+                listed.append(article)
+            for edge in (first, last):
+                begins, ends = (
+                    (max(begins, edge), ends) if edge <= at else (begins, min(ends, edge))
+                )
+        self._listed, self._holds = tuple(listed), (begins, ends)

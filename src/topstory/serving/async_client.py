@@ -1,0 +1,145 @@
+"""The same client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+from urllib.parse import urlsplit
+
+from topstory.serving import calls
+from topstory.serving.calls import AGAIN, Call, User, pause
+from topstory.serving.messages import (
+    Acknowledged,
+    ArticleRequest,
+    ArticleView,
+    Decision,
+    Stats,
+)
+from topstory.serving.refusals import Refused
+
+T = TypeVar("T")
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class AsyncClient:
+    """`Client` with awaits: as many requests at a time as there are tasks that make them.
+
+    >>> AsyncClient("http://127.0.0.1:8000", key="ts_…")
+    <AsyncClient of http://127.0.0.1:8000>
+    """
+
+    def __init__(self, url: str, key: str, *, timeout: float = 5.0, retries: int = 4) -> None:
+        self._url, self._retries, self._timeout = url.rstrip("/"), retries, timeout
+        self._parts = urlsplit(self._url)
+        if self._parts.scheme not in ("http", "https") or not self._parts.hostname:
+            raise ValueError(f"a service's address is like http://127.0.0.1:8000, got {url!r}")
+        self._secure = self._parts.scheme == "https"
+        self._port = self._parts.port or (443 if self._secure else 80)
+        self._headers = f"host: {self._parts.netloc}\r\nauthorization: Bearer {key}\r\n"
+        self._idle: list[Stream] = []
+
+    def __repr__(self) -> str:
+        return f"<AsyncClient of {self._url}>"
+
+    async def decide(
+        self,
+        user: User,
+        *,
+        pool: str | None = None,
+        visitor: str | None = None,
+        exclude: Sequence[str] = (),
+        slots: int = 1,
+        request: str | None = None,
+    ) -> Decision:
+        """Which article to show to this user."""
+        call = calls.decide(
+            user, pool=pool, visitor=visitor, exclude=exclude, slots=slots, request=request
+        )
+        return await self._ask(call)
+
+    async def feedback(self, decision: str, payoff: float) -> Acknowledged:
+        """What a decision paid; on disk when this returns."""
+        return await self._ask(calls.feedback(decision, payoff))
+
+    async def put_article(self, pool: str, article: str, said: ArticleRequest) -> ArticleView:
+        """Add an article, or change it."""
+        return await self._ask(calls.put_article(pool, article, said))
+
+    async def remove_article(self, pool: str, article: str) -> None:
+        """Forget an article."""
+        await self._send(calls.remove_article(pool, article))
+
+    async def article(self, pool: str, article: str) -> ArticleView:
+        """One article, and how it does."""
+        return await self._ask(calls.article(pool, article))
+
+    async def articles(self, pool: str) -> list[ArticleView]:
+        """All articles of a pool, and how they do."""
+        return await self._ask(calls.articles(pool))
+
+    async def stats(self) -> Stats:
+        """The service as a whole."""
+        return await self._ask(calls.stats())
+
+    async def close(self) -> None:
+        """Close the connections."""
+        idle, self._idle = self._idle, []
+        for _, writer in idle:
+            writer.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _ask(self, call: Call[T]) -> T:
+        answer = await self._send(call)
+        assert answer is not None  # only a removal may have been done already
+        return answer
+
+    async def _send(self, call: Call[T]) -> T | None:
+        for tried in range(self._retries + 1):
+            last = tried == self._retries
+            try:
+                status, body = await asyncio.wait_for(self._once(call), self._timeout)
+            except (OSError, EOFError, KeyError, ValueError) as error:  # timeouts are OSErrors
+                if last:
+                    raise ConnectionError(f"{self._url}: {error}") from error
+            else:
+                if status not in AGAIN or last:
+                    return call.answer(status, body, repeated=tried > 0)
+            await asyncio.sleep(pause(tried))
+        raise Refused(503, "never", "a loop that always returns has ended")
+
+    async def _once(self, call: Call[T]) -> tuple[int, bytes]:
+        reader, writer = self._idle.pop() if self._idle else await self._connect()
+        try:
+            head = f"{call.method} {self._parts.path}{call.path} HTTP/1.1\r\n{self._headers}"
+            writer.write(f"{head}content-length: {len(call.body)}\r\n\r\n".encode() + call.body)
+            lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
+            headers = {
+                name.strip().lower(): value.strip()
+                for name, _, value in (line.partition(b":") for line in lines[1:] if line)
+            }
+            body = await reader.readexactly(int(headers[b"content-length"]))
+        except BaseException:
+            writer.close()
+            raise
+        if headers.get(b"connection", b"").lower() == b"close":
+            writer.close()
+        else:
+            self._idle.append((reader, writer))
+        return int(lines[0].split()[1]), body
+
+    async def _connect(self) -> Stream:
+        return await asyncio.open_connection(
+            self._parts.hostname, self._port, ssl=self._secure or None
+        )

@@ -1,0 +1,150 @@
+"""Group commit: all records that wait share one sync of the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+
+from topstory.serving.journal import Journal, JournalError
+from topstory.serving.records import Entry
+from topstory.serving.refusals import Unavailable
+
+log = logging.getLogger("topstory.serving")
+
+LINGER = 0.005  # seconds that records may wait for others, if nobody waits for them
+
+Done = asyncio.Future[str | None]  # None: committed; else why not
+
+
+class Commits:
+    """Hands records to the journal's own thread, one batch at a time, and tells how it went.
+
+    While one batch is being synced the next one gathers. `applied` is called with each batch
+    after its commit, `lost` with one that failed: then nothing of it is in the journal.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        applied: Callable[[Sequence[Entry]], None],
+        lost: Callable[[Sequence[Entry]], None],
+        limit: int,
+    ) -> None:
+        self._journal, self._applied, self._lost, self._limit = journal, applied, lost, limit
+        self._waiting: list[Entry] = []
+        self._done: Done | None = None
+        self._awaited = False  # whether somebody waits for the next commit
+        self._task: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "journal")
+        self._doubtful: list[Entry] = []  # perhaps committed: the disk failed before it could tell
+        self.failing: str | None = None  # why the last commit failed
+        self.broken = False
+        self.seconds = 0.0  # of the last commit
+        self.count = 0
+        self.in_flight = 0
+
+    @property
+    def waiting(self) -> int:
+        """Records that are not committed yet."""
+        return len(self._waiting) + self.in_flight
+
+    def append(self, entry: Entry, awaited: bool = True) -> Done:
+        """Queue a record; the future is done when its batch is committed and applied."""
+        if self.broken:
+            raise Unavailable("the state could not follow the journal: restart the service")
+        if len(self._waiting) >= self._limit:
+            raise Unavailable("too many records wait for the disk", "overloaded")
+        if self._done is None:
+            self._done = asyncio.get_running_loop().create_future()
+        self._waiting.append(entry)
+        self._awaited |= awaited
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+        return self._done
+
+    async def _run(self) -> None:
+        while self._waiting:
+            # All requests that the loop has ready by now go into one batch; where nobody waits for
+            # it, so do those of the next moment.
+            await asyncio.sleep(0 if self._awaited else LINGER)
+            batch, done = self._waiting, self._done
+            assert done is not None
+            self._waiting, self._done, self._awaited = [], None, False
+            self.in_flight = len(batch)
+            failure = await self._in_thread(self._commit, batch)
+            self.in_flight = 0
+            if failure is None:
+                failure = self._apply(batch)
+            else:
+                self._lost(batch)
+            self.failing = failure
+            done.set_result(failure)
+        self._task = None
+
+    def _apply(self, batch: Sequence[Entry]) -> str | None:
+        try:
+            self._applied(batch)
+        except Exception:
+            # A state that did not follow the journal must not be served, or saved.
+            log.critical("the state could not follow the journal", exc_info=True)
+            self.broken = True
+            return "the state could not follow it: restart the service"
+        return None
+
+    def _commit(self, batch: list[Entry]) -> str | None:
+        began = perf_counter()
+        try:
+            self._settle_doubt()
+            self._journal.append(batch)
+        except JournalError as error:
+            return self._settle(batch, str(error))
+        self.seconds = perf_counter() - began
+        self.count += 1
+        return None
+
+    def _settle(self, batch: list[Entry], failure: str) -> str | None:
+        """Whether a batch whose commit failed is in the journal all the same."""
+        if self._doubtful:
+            return failure  # an older batch is still in doubt: this one was never tried
+        try:
+            number, _ = self._journal.last()
+        except JournalError:
+            self._doubtful = batch
+            return failure
+        return None if number >= batch[-1].number else failure
+
+    def _settle_doubt(self) -> None:
+        if self._doubtful:
+            number, _ = self._journal.last()
+            batch, self._doubtful = self._doubtful, []
+            if number >= batch[-1].number:
+                self._loop_call(batch)
+
+    def _loop_call(self, batch: list[Entry]) -> None:
+        """Apply a batch late, before any later one."""
+        asyncio.run_coroutine_threadsafe(self._late(batch), self._loop).result()
+
+    async def _late(self, batch: list[Entry]) -> None:
+        self._apply(batch)
+
+    async def _in_thread(
+        self, work: Callable[[list[Entry]], str | None], batch: list[Entry]
+    ) -> str | None:
+        self._loop = asyncio.get_running_loop()
+        return await self._loop.run_in_executor(self._thread, work, batch)
+
+    async def drain(self) -> None:
+        """Wait until nothing waits."""
+        while self._task is not None:
+            await asyncio.sleep(0.005)
+
+    async def run(self, work: Callable[[], object]) -> None:
+        """Do something else with the journal, between two commits."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def close(self) -> None:
+        """No more."""
+        self._thread.shutdown()

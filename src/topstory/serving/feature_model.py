@@ -1,0 +1,31 @@
+"""From raw profiles to contexts, where a feature model is loaded."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+
+class FeatureModel(Protocol):
+    """Turns what is known of a user or an article into the numbers that a policy takes."""
+
+    def user(self, profile: Mapping[str, Any]) -> npt.ArrayLike:
+        """(d,) the context of one user; ValueError if the profile cannot be used."""
+        ...
+
+    def article(self, profile: Mapping[str, Any]) -> npt.ArrayLike:
+        """(m,) the features of one article; ValueError if the profile cannot be used."""
+        ...
+
+
+def load_feature_model(path: str) -> FeatureModel:
+    """The feature model in a file or folder that `topstory features fit` wrote."""
+    try:
+        features = import_module("topstory.features")
+    except ImportError:
+        raise ValueError(
+            f"features: {path} cannot be loaded: this topstory has no feature models"
+        ) from None
+    model: FeatureModel = features.FeatureBuilder.load(path)
+    return model

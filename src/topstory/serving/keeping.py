@@ -1,0 +1,100 @@
+"""What a service does beside answering: it saves its state, and archives what is old."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+from topstory.serving.archive import NothingToExport, Part, export
+from topstory.serving.clock import SECOND
+from topstory.serving.journal import Journal, JournalError
+from topstory.serving.records import Decided
+from topstory.serving.service import Service
+from topstory.serving.snapshots import Picture, Snapshots
+
+DAY = 86_400 * SECOND
+ROUND = 100_000  # decisions archived at a time: deleting them holds up a commit
+
+log = logging.getLogger("topstory.serving")
+
+
+class Keeper:
+    """Takes snapshots now and then; moves old decisions from the journal to log folders."""
+
+    def __init__(self, service: Service, snapshots: Snapshots) -> None:
+        self._service, self._snapshots = service, snapshots
+        self.number = max(snapshots.numbers(), default=0)  # of the newest snapshot
+        self.at = service.clock.now()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            await asyncio.sleep(self._service.config.journal.snapshot_seconds)
+            try:
+                await self.snapshot()
+                if self._service.config.journal.archive_days is not None:
+                    await self.archive()
+            except (OSError, ValueError, JournalError) as error:
+                # The journal has everything: a snapshot only makes the next start faster.
+                log.error("no snapshot or archive was written: %s", error)
+
+    async def snapshot(self) -> None:
+        """Save the state as it is now, if it changed."""
+        if self._service.state.number == self.number or self._service.commits.broken:
+            return
+        picture = Picture.of(self._service.state)
+        await asyncio.to_thread(self._snapshots.write, picture)
+        self.number, self.at = picture.number, self._service.clock.now()
+
+    async def archive(self) -> int:
+        """Move decisions that are old and final to log folders; how many records went.
+
+        Only those below the older snapshot: the newer one and what follows it could be lost, and
+        the state could still be made again.
+        """
+        service = self._service
+        days = service.config.journal.archive_days
+        kept = self._snapshots.numbers()
+        if days is None or len(kept) < 2:
+            return 0
+        until = service.clock.now() - max(
+            int(days * DAY), int(service.config.window_seconds * SECOND)
+        )
+        before = await asyncio.to_thread(self._write, until, kept[-1] + 1)
+        gone: list[int] = []
+        if before:
+            await service.commits.run(lambda: gone.append(service.journal.prune(before)))
+        return sum(gone)
+
+    def _write(self, until: int, below: int) -> int:
+        """Archive what is older than `until`; the number of the first record that is not, or 0."""
+        journal = self._service.journal.again()
+        try:
+            before = _first_young(journal, until, below)
+            if before:
+                for pool in self._service.state.pools:
+                    self._write_pool(journal, pool, before)
+            return before
+        finally:
+            journal.close()
+
+    def _write_pool(self, journal: Journal, pool: str, before: int) -> None:
+        folder = Path(self._service.config.data) / "archive" / pool
+        parts: tuple[Part, ...] = ("all", "uniform")
+        for part in parts:
+            try:
+                export(journal, folder / f"{before:012d}-{part}", pool, part, before=before)
+            except NothingToExport as error:
+                log.info("not archived: %s", error)
+
+
+def _first_young(journal: Journal, until: int, below: int) -> int:
+    """The number after the last decision older than `until`; 0 if there is none to archive."""
+    before, old = 0, 0
+    for entry, _ in journal.history(below):
+        if entry.at >= until or old == ROUND:
+            break
+        if isinstance(entry.record, Decided):
+            before, old = entry.number + 1, old + 1
+    return before

@@ -1,0 +1,130 @@
+"""What Prometheus sees: read from the service when it asks, counted beside it as requests come."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
+from prometheus_client.exposition import generate_latest
+
+from topstory.serving.clock import SECOND
+from topstory.serving.keeping import Keeper
+from topstory.serving.service import Service
+from topstory.serving.views import bucket_counts, drift
+
+EDGES = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+
+@dataclass
+class Latency:
+    """How long the requests of one route took."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(EDGES) + 1))
+    total: float = 0.0
+
+
+class Requests:
+    """Requests by route and status, and how long they took."""
+
+    def __init__(self) -> None:
+        self.statuses: Counter[tuple[str, int]] = Counter()
+        self.latencies: dict[str, Latency] = {}
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """One more."""
+        self.statuses[route, status] += 1
+        latency = self.latencies.get(route)
+        if latency is None:
+            latency = self.latencies[route] = Latency()
+        latency.counts[bisect_left(EDGES, seconds)] += 1
+        latency.total += seconds
+
+
+class Metrics:
+    """The page at /metrics."""
+
+    def __init__(self, service: Service, keeper: Keeper, requests: Requests) -> None:
+        self._service, self._keeper, self._requests = service, keeper, requests
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+
+    def page(self) -> bytes:
+        """In Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """What the page shows."""
+        yield from self._http()
+        yield from self._pools()
+        service, commits = self._service, self._service.commits
+        for name, words, value in (
+            ("journal_waiting", "records not committed yet", commits.waiting),
+            ("journal_commit_seconds", "how long the last commit took", commits.seconds),
+            (
+                "journal_failing",
+                "1 while the journal cannot be written",
+                commits.failing is not None,
+            ),
+            ("model_record", "the last record the model has learned from", service.state.number),
+            (
+                *("snapshot_age_seconds", "how old the newest snapshot is"),
+                (service.clock.now() - self._keeper.at) / SECOND,
+            ),
+            (
+                *("snapshot_lag_records", "records that a start has to read after it"),
+                service.state.number - self._keeper.number,
+            ),
+            (
+                *("clock_ahead_seconds", "how far the journal's time is ahead of the machine's"),
+                service.clock.ahead / SECOND,
+            ),
+            ("remembered_decisions", "decisions in memory", len(service.memory)),
+        ):
+            yield GaugeMetricFamily(f"topstory_{name}", words, value=float(value))
+        yield CounterMetricFamily("topstory_journal_commits", "commits", value=commits.count)
+
+    def _http(self) -> Iterator[Metric]:
+        counted = CounterMetricFamily(
+            "topstory_requests", "requests answered", labels=["route", "status"]
+        )
+        for (route, status), count in self._requests.statuses.items():
+            counted.add_metric([route, str(status)], count)
+        yield counted
+        took = HistogramMetricFamily(
+            "topstory_request_seconds", "from its last byte to the answer", labels=["route"]
+        )
+        for route, latency in self._requests.latencies.items():
+            total, buckets = 0, []
+            for edge, count in zip((*map(str, EDGES), "+Inf"), latency.counts, strict=True):
+                total += count
+                buckets.append((edge, total))
+            took.add_metric([route], buckets, latency.total)
+        yield took
+
+    def _pools(self) -> Iterator[Metric]:
+        labels = ["pool", "bucket"]
+        shows = CounterMetricFamily("topstory_shows", "articles shown", labels=labels)
+        payoff = CounterMetricFamily("topstory_payoff", "what they paid", labels=labels)
+        ctr = GaugeMetricFamily("topstory_ctr", "payoff by show", labels=labels)
+        articles = GaugeMetricFamily("topstory_articles", "in the pool", labels=["pool"])
+        drifted = GaugeMetricFamily(
+            "topstory_model_drift", "largest entry of |A·A⁻¹ − I|: rounding", labels=["pool"]
+        )
+        for name, decider in self._service.deciders.items():
+            pool = decider.pool
+            for bucket, counts in bucket_counts(pool.tally).items():
+                shows.add_metric([name, bucket], counts.shows)
+                payoff.add_metric([name, bucket], counts.payoff)
+                if counts.ctr is not None:
+                    ctr.add_metric([name, bucket], counts.ctr)
+            articles.add_metric([name], len(pool.articles))
+            drifted.add_metric([name], drift(pool))
+        yield from (shows, payoff, ctr, articles, drifted)

@@ -1,0 +1,185 @@
+"""From a data folder to a state: the newest good snapshot, and the journal after it."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from topstory.policies import Policy
+from topstory.policies import policy as named_policy
+from topstory.serving.clock import Clock
+from topstory.serving.config import Config, PolicyConfig, plain
+from topstory.serving.configuring import BadConfig, policy_parameters
+from topstory.serving.demo_articles import demo_articles
+from topstory.serving.feature_model import FeatureModel, load_feature_model
+from topstory.serving.journal import Journal
+from topstory.serving.records import AnyRecord, Configured, Entry, Opened, Placed
+from topstory.serving.snapshots import Snapshots, checksum
+from topstory.serving.sqlite_journal import SqliteJournal
+from topstory.serving.state import Start, State
+
+log = logging.getLogger("topstory.serving")
+
+
+@dataclass(frozen=True)
+class Opening:
+    """All that a service begins with."""
+
+    state: State
+    journal: Journal
+    snapshots: Snapshots
+    start: Start
+    last: int  # the number of the last record
+    features: FeatureModel | None
+    lock: IO[str]  # held as long as the process lives
+
+
+def open_folder(config: Config) -> Opening:
+    """Recover what is there, open pools that are new, note a changed configuration."""
+    folder = Path(config.data)
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as undo:
+        lock = undo.enter_context(closing(_locked(folder)))
+        journal = SqliteJournal(folder / "journal.sqlite", config.journal.lock_seconds)
+        undo.callback(journal.close)
+        snapshots = Snapshots(folder / "snapshots")
+        starts = Starts(folder / "start")
+        state = recover(journal, snapshots, starts, config.context)
+        _check_fits(state, config)
+        _bring_up_to_date(state, journal, starts, config)
+        for name in config.pools:
+            _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
+        last, _ = journal.last()
+        features = None if config.features is None else load_feature_model(config.features)
+        undo.pop_all()
+    return Opening(state, journal, snapshots, starts.policy, last, features, lock)
+
+
+def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: int) -> State:
+    """The exact state: the newest snapshot that can be read, then every record after it."""
+    (last, _), pruned = journal.last(), journal.pruned()
+    for state in snapshots.newest():
+        if not pruned - 1 <= state.number <= last:
+            log.error("snapshot %d does not go with the journal: not used", state.number)
+            continue
+        state.apply_all(journal.read(state.number), starts.policy)
+        return state
+    if pruned:
+        raise ValueError(
+            "no snapshot can be read, and the journal's first decisions are archived: "
+            "restore the folder `snapshots` from a backup"
+        )
+    state = State(dimension)
+    state.apply_all(journal.read(), starts.policy)
+    return state
+
+
+class Starts:
+    """The policies that pools began with, kept beside the journal: the fold begins with them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+
+    def make(self, pool: str, told: PolicyConfig, dimension: int) -> Opened:
+        """Keep the policy that the configuration asks for."""
+        if told.start is not None:
+            policy = Policy.load(told.start)
+            if policy.model.dimension not in (None, dimension):
+                raise BadConfig(
+                    f"context: {told.start} was learned with {policy.model.dimension} numbers, "
+                    f"but the configuration says {dimension}"
+                )
+        else:
+            policy = named_policy(told.name, seed=told.seed, **policy_parameters(told))
+        path = self._path(pool)
+        policy.save(path)
+        return Opened(pool, checksum(path))
+
+    def policy(self, opened: Opened) -> Policy:
+        """The policy that a pool began with."""
+        path = self._path(opened.pool)
+        if checksum(path) != opened.checksum:
+            raise ValueError(f"{path}: not the file that pool {opened.pool!r} began with")
+        return Policy.load(path)
+
+    def _path(self, pool: str) -> Path:
+        return self.folder / f"{pool}.safetensors"
+
+
+def _bring_up_to_date(state: State, journal: Journal, starts: Starts, config: Config) -> None:
+    records: list[AnyRecord] = []
+    told = msgspec.json.decode(msgspec.json.encode(plain(config)))
+    if state.config != told:
+        records.append(Configured(told))
+    for name in config.pools:
+        if name not in state.pools:
+            records.append(starts.make(name, config.policy_of(name), config.context))
+            if config.demo:
+                records += [Placed(name, facts) for facts in demo_articles()]
+    if records:
+        number, _ = journal.last()
+        at = Clock(after=state.at).now()
+        entries = [Entry(number + 1 + i, at, record) for i, record in enumerate(records)]
+        journal.append(entries)
+        state.apply_all(((entry, None) for entry in entries), starts.policy)
+
+
+def _check_fits(state: State, config: Config) -> None:
+    if state.pools and state.dimension != config.context:
+        raise BadConfig(
+            f"context: {config.data} was begun with {state.dimension}, not {config.context}: "
+            "use another data folder"
+        )
+    for name, pool in state.pools.items():
+        if name not in config.pools:
+            continue
+        told = config.policy_of(name)
+        if told.start is not None:
+            continue
+        wanted = named_policy(told.name, seed=told.seed, **policy_parameters(told)).model
+        held = pool.policy.model
+        if (wanted.name, wanted.parameters()) != (held.name, held.parameters()):
+            raise BadConfig(
+                f"policy: pool {name!r} was begun with {held.name} {held.parameters()}, not "
+                f"{wanted.name} {wanted.parameters()}: give it another name, or another data folder"
+            )
+
+
+def _explore_as_configured(policy: Policy, told: PolicyConfig, pool: str) -> None:
+    """How to explore may change at any start: it is no part of what was learned."""
+    policy.seed = told.seed
+    given = policy_parameters(told)
+    if told.start is None:
+        policy.explorer = named_policy(told.name, seed=told.seed, **given).explorer
+    elif given.keys() & {"alpha", "epsilon"}:
+        own = {key: given[key] for key in ("alpha", "epsilon") if key in given}
+        try:
+            policy.explorer = type(policy.explorer)(**own)
+        except TypeError:
+            raise BadConfig(
+                f"policy: pool {pool!r} explores by {policy.explorer.name}, "
+                f"which takes no {', '.join(own)}"
+            ) from None
+
+
+def _locked(folder: Path) -> IO[str]:
+    lock = (folder / "lock").open("a+")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise BlockingIOError(
+            f"{folder}: another process serves from this folder; stop it, or set `data`"
+        ) from None
+    lock.truncate(0)
+    lock.write(f"{os.getpid()}\n")
+    lock.flush()
+    return lock

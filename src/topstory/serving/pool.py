@@ -1,0 +1,167 @@
+"""A pool of articles and its policy, as the journal made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from topstory.kernels.compilation import Floats, Slots
+from topstory.kernels.contexts import Dense
+from topstory.kernels.model import learn_paid, learn_shown
+from topstory.policies import Policy
+from topstory.serving.records import ArticleFacts, Decided
+from topstory.serving.tallies import Tally, segment_of
+
+FOREVER = 2**63 - 1
+
+
+class Article(msgspec.Struct):
+    """An article in a pool: what was said of it, since which record, and how it did."""
+
+    facts: ArticleFacts
+    since: int
+    tally: Tally
+
+    def showable(self, at: int) -> bool:
+        """Whether it may be shown at this time: begins <= at < ends."""
+        facts = self.facts
+        return (facts.begins is None or facts.begins <= at) and (
+            facts.ends is None or at < facts.ends
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """Which articles can be shown, and room for their estimates and scores."""
+
+    ids: tuple[str, ...]
+    slots: Slots
+    begins: int  # the times for which it holds
+    ends: int
+    estimates: Floats
+    scores: Floats
+
+
+class Pool:
+    """Articles that come and go, the policy that chooses among them, and what they paid."""
+
+    def __init__(self, name: str, policy: Policy, dimension: int) -> None:
+        self.name, self.policy, self.dimension = name, policy, dimension
+        self.articles: dict[str, Article] = {}
+        self.tally = Tally.empty(self.segments)
+        if len(policy.model.roster):
+            policy.model.see(dimension)
+        self._listing: Listing | None = None
+        self._room: Dense | None = None
+
+    @property
+    def segments(self) -> int:
+        """How many segments users are in."""
+        return max(1, self.dimension - 1)
+
+    def check(self, facts: ArticleFacts) -> None:
+        """Refuse what `place` could not take: ValueError says why."""
+        self.policy.model.check_article(facts.id, facts.features)
+        for name, article in self.articles.items():
+            if name != facts.id and _count(article.facts) != _count(facts):
+                raise ValueError(
+                    f"article {facts.id!r} comes with {_count(facts)} features, but {name!r} has "
+                    f"{_count(article.facts)}: give all the same number, or none"
+                )
+
+    # -- what happened --
+
+    def place(self, facts: ArticleFacts, number: int) -> None:
+        """Add an article, or say something else of it."""
+        known = self.articles.get(facts.id)
+        if known is None:
+            self.policy.add_article(facts.id, facts.features)
+            self.policy.model.see(self.dimension)
+            self.articles[facts.id] = Article(facts, number, Tally.empty(self.segments))
+        else:
+            known.facts = facts
+        self._listing = None
+
+    def remove(self, article: str) -> None:
+        """Forget an article."""
+        if self.articles.pop(article, None) is not None:
+            self.policy.remove_article(article)
+        self._listing = None
+
+    def show(self, decided: Decided) -> None:
+        """An impression: the first half of a trial."""
+        user = context(decided.user)
+        segment = segment_of(user.tolist())
+        self.tally.show(decided.bucket, segment)
+        article = self.articles.get(decided.article)
+        if article is None:
+            return
+        article.tally.show(decided.bucket, segment)
+        if decided.teaches:
+            self._learn(learn_shown, user, decided.article)
+            self.policy.decisions += 1
+
+    def pay(self, decided: Decided, decision: int, payoff: float) -> None:
+        """A payoff: the second half. An article that was removed since has nothing to learn."""
+        user = context(decided.user)
+        segment = segment_of(user.tolist())
+        self.tally.pay(decided.bucket, segment, payoff)
+        article = self.articles.get(decided.article)
+        if article is None or article.since > decision:
+            return
+        article.tally.pay(decided.bucket, segment, payoff)
+        if decided.teaches and payoff != 0.0:
+            self._learn(learn_paid, user, decided.article, payoff)
+
+    def _learn(self, half: Any, user: Floats, article: str, *payoff: float) -> None:
+        """`policy.shown` or `policy.paid`, without checking what was checked at the door."""
+        model = self.policy.model
+        if self._room is None:
+            self._room = model.room(self.dimension)
+        self._room.values[:] = user
+        slot = model.roster.slot(article)
+        half(model.state, slot, self._room, model.segment(self._room.values), *payoff)
+
+    # -- what can be shown --
+
+    def listing(self, at: int) -> Listing:
+        """The articles that can be shown at this time."""
+        held = self._listing
+        if held is None or not held.begins <= at < held.ends:
+            held = self._listing = self._list(at)
+        return held
+
+    def without(self, listing: Listing, exclude: tuple[str, ...]) -> Listing:
+        """The same but for some."""
+        left_out = set(exclude)
+        kept = tuple(article for article in listing.ids if article not in left_out)
+        return self._ready(kept, listing.begins, listing.ends)
+
+    def _list(self, at: int) -> Listing:
+        ids = tuple(name for name, article in self.articles.items() if article.showable(at))
+        edges = [
+            edge
+            for article in self.articles.values()
+            for edge in (article.facts.begins, article.facts.ends)
+            if edge is not None
+        ]
+        begins = max((edge for edge in edges if edge <= at), default=0)
+        ends = min((edge for edge in edges if edge > at), default=FOREVER)
+        return self._ready(ids, begins, ends)
+
+    def _ready(self, ids: tuple[str, ...], begins: int, ends: int) -> Listing:
+        roster = self.policy.model.roster
+        slots = np.array([roster.slot(article) for article in ids], np.int32)
+        return Listing(ids, slots, begins, ends, np.empty(len(ids)), np.empty(len(ids)))
+
+
+def _count(facts: ArticleFacts) -> int:
+    return len(facts.features or ())
+
+
+def context(user: bytes) -> Floats:
+    """(d,) the numbers that a record holds."""
+    return np.frombuffer(user, "<f8")

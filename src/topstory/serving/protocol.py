@@ -1,0 +1,181 @@
+"""HTTP with an end: uvicorn's own protocol waits for ever, and for any number of headers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from topstory.serving.answering import too_long
+from topstory.serving.config import LimitsConfig
+from topstory.serving.express import Express, Ride
+from topstory.serving.refusals import Refused
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """Limits the headers, the time in which a request must be whole, and the connections."""
+
+    limits = LimitsConfig()
+    express: Express | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # One timer for a connection, looked at when it rings: setting one for every request costs.
+        self._timer: asyncio.TimerHandle | None = None
+        self._deadline: float | None = None  # None: a request is whole, and the time is ours
+        self._shut = False  # refused: whatever still comes is not looked at
+        self._chunk = 0  # bytes of what was received last
+        self._fed = 0  # bytes since the request began, or a few more
+        self._in_headers = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
+        """Take the connection, if there is room for one more."""
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections:
+            self._close(
+                Refused(503, "too_many_connections", "the service has all connections it takes")
+            )
+        else:
+            self._expect()
+            self._watch(self.limits.request_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """No more."""
+        self._unwatch()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, while there is anything to be hoped for."""
+        if self._shut:
+            return
+        cycle = self._cycle
+        if self._deadline is None and (cycle is None or cycle.response_complete):
+            self._expect()
+        self._chunk = len(data)
+        self._fed += self._chunk
+        super().data_received(data)
+        if self._in_headers and self._fed > self.limits.header_bytes and not self._shut:
+            self._close(self._long_headers())
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._fed, self._in_headers = self._chunk, True
+
+    def on_headers_complete(self) -> None:
+        """Its headers are whole."""
+        self._in_headers = False
+        limit = self.limits.header_bytes
+        if self._fed > limit:  # counted only then: the body may have come with them
+            long = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            if long > limit:
+                self._close(self._long_headers())
+        if not self._shut and not self._board():
+            super().on_headers_complete()
+
+    def _board(self) -> bool:
+        """Whether the request goes by express."""
+        express, cycle = self.express, self._cycle
+        if (
+            express is None
+            or self.url not in express.routes
+            or (cycle is not None and not cycle.response_complete)
+            or self.expect_100_continue
+            or self.parser.get_method() != b"POST"
+            or self.parser.should_upgrade()
+        ):
+            return False
+        keep = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
+        self._cycle = Ride(self, express, self.url, keep)
+        return True
+
+    @property
+    def _cycle(self) -> Any:
+        """The request at hand: None before the first, whatever uvicorn's type says, or a ride."""
+        return self.cycle
+
+    @_cycle.setter
+    def _cycle(self, ride: Any) -> None:
+        self.cycle = ride
+
+    def on_body(self, body: bytes) -> None:
+        """More of its body came."""
+        ride = self._cycle
+        if self._shut:
+            return
+        if not isinstance(ride, Ride):
+            super().on_body(body)
+            return
+        ride.body = ride.body + body if ride.body else body
+        if len(ride.body) > self.limits.body_bytes:
+            self._close(too_long(self.limits.body_bytes))
+
+    def on_message_complete(self) -> None:
+        """It is whole: from here on the time is ours."""
+        self._deadline = None
+        ride = self._cycle
+        if self._shut:
+            return
+        if isinstance(ride, Ride):
+            ride.begin()
+        else:
+            super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """It is no HTTP."""
+        self._close(Refused(400, "bad_http", msg))
+
+    def _expect(self) -> None:
+        self._deadline = self.loop.time() + self.limits.request_seconds
+
+    def _watch(self, seconds: float) -> None:
+        self._timer = self.loop.call_later(seconds, self._look)
+
+    def _unwatch(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        left = self.limits.request_seconds
+        if self._deadline is not None:
+            left = self._deadline - self.loop.time()
+        if left > 0:
+            self._watch(left)
+            return
+        self._close(
+            Refused(
+                *(408, "too_slow"),
+                f"a request must be whole within {self.limits.request_seconds:g} seconds",
+            )
+        )
+
+    def _long_headers(self) -> Refused:
+        return Refused(
+            *(431, "headers_too_long"),
+            f"a request's line and headers have {self.limits.header_bytes} bytes at most",
+        )
+
+    def _close(self, refused: Refused) -> None:
+        """Say why, and hang up."""
+        self._shut = True
+        self._unwatch()
+        if self.transport.is_closing():
+            return
+        cycle = self._cycle
+        if cycle is None or not cycle.response_started or cycle.response_complete:
+            body = msgspec.json.encode(refused.answer)
+            head = (
+                b"content-type: application/json\r\nconnection: close\r\n"
+                b"content-length: " + str(len(body)).encode() + b"\r\n\r\n"
+            )
+            self.transport.write(STATUS_LINE[refused.status] + head + body)
+        self.transport.close()
+
+
+def guarded(limits: LimitsConfig, express: Express | None = None) -> type[GuardedProtocol]:
+    """The protocol with these limits and routes: uvicorn makes its instances itself."""
+    told = {"limits": limits, "express": express}
+    return type("GuardedProtocol", (GuardedProtocol,), told)

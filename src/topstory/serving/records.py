@@ -1,0 +1,102 @@
+"""What the journal holds: everything that ever changed the state, in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Record(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """One thing that happened."""
+
+
+class ArticleFacts(msgspec.Struct, frozen=True, array_like=True):
+    """What an editor said of an article; times are microseconds since 1970."""
+
+    id: str
+    features: tuple[float, ...] | None = None
+    title: str = ""
+    link: str = ""
+    begins: int | None = None
+    ends: int | None = None
+
+
+class Configured(Record, frozen=True):
+    """The service was started with another configuration (without its secrets)."""
+
+    config: dict[str, Any]
+
+
+class Opened(Record, frozen=True):
+    """A pool came into being; its policy began as the file `start/POOL.safetensors`."""
+
+    pool: str
+    checksum: str  # of that file
+
+
+class Placed(Record, frozen=True):
+    """An editor added an article to a pool, or said something else of it."""
+
+    pool: str
+    article: ArticleFacts
+
+
+class Removed(Record, frozen=True):
+    """An editor removed an article for good."""
+
+    pool: str
+    article: str
+
+
+class Decided(Record, frozen=True):
+    """An article was shown to a user."""
+
+    pool: str
+    user: bytes  # (d,) float64, little-endian
+    article: str
+    bucket: int
+    propensity: float  # over the whole traffic mix
+    expires: int
+    model_version: int  # the last record that the policy had learned from
+    teaches: bool
+    ranking: tuple[str, ...] = ()  # empty: the article alone
+    exclude: tuple[str, ...] = ()
+    request: str | None = None
+    slots: int = 1
+
+
+class Paid(Record, frozen=True):
+    """The payoff of a decision came."""
+
+    decision: int
+    payoff: float
+
+
+AnyRecord = Configured | Opened | Placed | Removed | Decided | Paid
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A record in its place: its number, and when it happened."""
+
+    number: int
+    at: int  # microseconds since 1970, never less than the entry before
+    record: AnyRecord
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[AnyRecord] = msgspec.msgpack.Decoder(AnyRecord)
+
+
+def encode(record: AnyRecord) -> bytes:
+    """The record as bytes."""
+    return _encoder.encode(record)
+
+
+def decode(body: bytes) -> AnyRecord:
+    """The record that `encode` wrote.
+
+    >>> decode(encode(Paid(7, 1.0)))
+    Paid(decision=7, payoff=1.0)
+    """
+    return _decoder.decode(body)

@@ -1,0 +1,98 @@
+"""Recent decisions in memory; older ones are read from the journal."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from topstory.serving.commits import Done
+from topstory.serving.journal import Journal
+from topstory.serving.records import Decided, Entry
+
+ROUND = 16  # decisions between two looks at the oldest
+
+
+@dataclass(slots=True)
+class Remembered:
+    """A decision, and how far it got."""
+
+    number: int
+    at: int
+    decided: Decided
+    committing: Done | None  # None: it is in the journal
+    payoff: float | None = None  # None: none came
+    paying: Done | None = None  # a payoff is on its way to the journal
+
+
+class Memory:
+    """At most `limit` decisions, none of them expired for long."""
+
+    def __init__(self, journal: Journal, limit: int, complete_from: int) -> None:
+        self._journal, self._limit = journal, limit
+        # Ordered, for a plain dict is slow to find its first item once many before it were deleted.
+        self._by_number: OrderedDict[int, Remembered] = OrderedDict()
+        self._by_request: dict[str, Remembered] = {}
+        self._complete_from = complete_from  # every decision since then is here
+
+    def __len__(self) -> int:
+        return len(self._by_number)
+
+    def add(self, entry: Entry, decided: Decided, committing: Done) -> Remembered:
+        """A new decision, on its way to the journal."""
+        remembered = Remembered(entry.number, entry.at, decided, committing)
+        self._keep(remembered)
+        if not entry.number % ROUND:  # now and then: to look at the oldest is to fetch it
+            self._trim(entry.at)
+        return remembered
+
+    def find(self, number: int) -> Remembered | None:
+        """The decision of a number."""
+        remembered = self._by_number.get(number)
+        if remembered is None:
+            found = self._journal.decision(number)
+            if found is not None:
+                remembered = Remembered(found.number, found.at, found.decided, None, found.payoff)
+                self._keep(remembered)
+                self._trim(found.at)
+        return remembered
+
+    def find_request(self, request: str, since: int) -> Remembered | None:
+        """The decision that was made for a client's request, if not before `since`."""
+        remembered = self._by_request.get(request)
+        if remembered is not None:
+            return remembered if remembered.at >= since else None
+        if since >= self._complete_from:
+            return None
+        found = self._journal.request(request, since)
+        return None if found is None else self.find(found.number)
+
+    def get(self, number: int) -> Remembered | None:
+        """The decision of a number, if it is in memory."""
+        return self._by_number.get(number)
+
+    def forget(self, number: int) -> None:
+        """It never came to be."""
+        remembered = self._by_number.pop(number, None)
+        if remembered is not None:
+            self._let_go(remembered)
+
+    def _keep(self, remembered: Remembered) -> None:
+        self._by_number[remembered.number] = remembered
+        if remembered.decided.request is not None:
+            self._by_request[remembered.decided.request] = remembered
+
+    def _trim(self, now: int) -> None:
+        """Let go of the oldest: those that have expired, and those too many."""
+        for _ in range(2 * ROUND):  # faster than they come
+            oldest = next(iter(self._by_number.values()))
+            busy = oldest.committing is not None or oldest.paying is not None
+            wanted = oldest.decided.expires >= now and len(self._by_number) <= self._limit
+            if busy or wanted:
+                return
+            self.forget(oldest.number)
+            self._complete_from = max(self._complete_from, oldest.at + 1)
+
+    def _let_go(self, remembered: Remembered) -> None:
+        request = remembered.decided.request
+        if request is not None and self._by_request.get(request) is remembered:
+            del self._by_request[request]

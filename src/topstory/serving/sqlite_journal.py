@@ -1,0 +1,226 @@
+"""The journal as one SQLite file: WAL, and a real sync for every commit.
+
+`synchronous=NORMAL` does not sync at a commit, so it would break the promise that what was
+acknowledged is never lost.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from topstory.serving.journal import Found, JournalError
+from topstory.serving.records import Decided, Entry, Paid, decode, encode
+
+APPLICATION = 0x7453544A  # "tSTJ"
+VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE journal (
+    number INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,      -- microseconds since 1970
+    kind TEXT NOT NULL,       -- Decided, Paid, Placed, Removed, Opened, Configured
+    decision INTEGER,         -- of a payoff
+    request TEXT,             -- of a decision: the client's id
+    body BLOB NOT NULL        -- MessagePack
+) STRICT;
+CREATE TABLE pruned (before INTEGER NOT NULL) STRICT;
+INSERT INTO pruned VALUES (0);
+-- The database itself refuses a second payoff of a decision.
+CREATE UNIQUE INDEX payoff_of ON journal (decision) WHERE decision IS NOT NULL;
+CREATE INDEX decision_for ON journal (request, number) WHERE request IS NOT NULL;
+"""
+# Many rows in one statement: sqlite3 lets go of the interpreter's lock for every step it takes, and
+# getting it back from a busy event loop costs milliseconds each time.
+_INSERTS = {
+    rows: f"INSERT INTO journal VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * rows)}"
+    for rows in (1024, 256, 64, 16, 4, 1)
+}
+_FOUND = """
+SELECT d.number, d.at, d.body, p.body FROM journal AS d
+LEFT JOIN journal AS p ON p.decision = d.number
+"""
+_READ = """
+SELECT j.number, j.at, j.body, d.body FROM journal AS j
+LEFT JOIN journal AS d ON d.number = j.decision
+WHERE j.number > ? ORDER BY j.number
+"""
+_HISTORY = """
+SELECT d.number, d.at, d.body, p.body FROM journal AS d
+LEFT JOIN journal AS p ON p.decision = d.number
+WHERE d.decision IS NULL AND d.number < ? ORDER BY d.number
+"""
+_PRUNE = """
+DELETE FROM journal
+WHERE (kind = 'Decided' AND number < ?) OR (decision IS NOT NULL AND decision < ?)
+"""
+
+
+class SqliteJournal:
+    """A journal in a file; `append` has a connection of its own.
+
+    >>> journal = SqliteJournal(Path(":memory:"))
+    >>> journal.append([Entry(1, 1_000, Paid(0, 1.0))])
+    >>> journal.last()
+    (1, 1000)
+    """
+
+    def __init__(self, path: Path, lock_seconds: float = 1.0) -> None:
+        self.path = path
+        self._lock_seconds = lock_seconds
+        self._wait = int(lock_seconds * 1000)
+        self._writer = self._connect()
+        try:
+            self._prepare()
+        except (sqlite3.Error, JournalError) as error:
+            self._writer.close()
+            raise JournalError(f"{path}: {error}") from None
+        # In memory there is nothing to share: one connection does both.
+        self._reader = self._writer if str(path) == ":memory:" else self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            connection.execute(f"PRAGMA busy_timeout = {self._wait}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA journal_size_limit = 67108864")
+        except sqlite3.Error as error:
+            raise JournalError(f"{self.path}: {error}") from None
+        return connection
+
+    def _prepare(self) -> None:
+        found = self._writer.execute("PRAGMA application_id").fetchone()[0]
+        version = self._writer.execute("PRAGMA user_version").fetchone()[0]
+        if found == 0 and not self._writer.execute("SELECT 1 FROM sqlite_master").fetchone():
+            self._writer.executescript(
+                f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION}; "
+                f"PRAGMA user_version = {VERSION}; COMMIT;"
+            )
+        elif found != APPLICATION:
+            raise JournalError("not a journal of topstory")
+        elif version != VERSION:
+            raise JournalError(f"of version {version}, and this topstory reads {VERSION}")
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Write all of them in one durable commit, or none: JournalError."""
+        rows = [_row(entry) for entry in entries]
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            done = 0
+            for size, statement in _INSERTS.items():
+                while len(rows) - done >= size:
+                    chunk = rows[done : done + size]
+                    self._writer.execute(statement, list(chain.from_iterable(chunk)))
+                    done += size
+            self._writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._undo()
+            raise JournalError(str(error)) from None
+
+    def last(self) -> tuple[int, int]:
+        """The number and time of the last record; (0, 0) if there is none."""
+        row = self._one("SELECT number, at FROM journal ORDER BY number DESC LIMIT 1")
+        return (0, 0) if row is None else (row[0], row[1])
+
+    def read(self, after: int = 0) -> Iterator[tuple[Entry, Decided | None]]:
+        """The records after that number; a payoff comes with its decision."""
+        try:
+            for number, at, body, of in self._reader.execute(_READ, (after,)):
+                yield Entry(number, at, decode(body)), None if of is None else _decided(of)
+        except sqlite3.Error as error:
+            raise JournalError(str(error)) from None
+
+    def history(self, before: int) -> Iterator[tuple[Entry, float | None]]:
+        """All records below that number but payoffs; a decision comes with its payoff, if any."""
+        try:
+            for number, at, body, paid in self._reader.execute(_HISTORY, (before,)):
+                yield Entry(number, at, decode(body)), _payoff(paid)
+        except sqlite3.Error as error:
+            raise JournalError(str(error)) from None
+
+    def decision(self, number: int) -> Found | None:
+        """The decision of that number."""
+        return _found(self._one(f"{_FOUND} WHERE d.number = ? AND d.kind = 'Decided'", number))
+
+    def request(self, request: str, since: int) -> Found | None:
+        """The decision that was made for a client's request, not before that time."""
+        return _found(
+            self._one(
+                f"{_FOUND} WHERE d.request = ? AND d.at >= ? ORDER BY d.number DESC LIMIT 1",
+                request,
+                since,
+            )
+        )
+
+    def prune(self, before: int) -> int:
+        """Drop decisions below that number, and their payoffs; how many records went."""
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            gone = self._writer.execute(_PRUNE, (before, before)).rowcount
+            self._writer.execute("UPDATE pruned SET before = max(before, ?)", (before,))
+            self._writer.execute("COMMIT")
+            return gone
+        except sqlite3.Error as error:
+            self._undo()
+            raise JournalError(str(error)) from None
+
+    def pruned(self) -> int:
+        """The number below which decisions were dropped; 0 if none were."""
+        return int(self._one("SELECT before FROM pruned")[0])
+
+    def again(self) -> SqliteJournal:
+        """The same journal on connections of its own, for another thread."""
+        return SqliteJournal(self.path, self._lock_seconds)
+
+    def close(self) -> None:
+        """No more."""
+        for connection in (self._reader, self._writer):
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    def _undo(self) -> None:
+        with suppress(sqlite3.Error):
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+
+    def _one(self, query: str, *parameters: Any) -> Any:
+        try:
+            return self._reader.execute(query, parameters).fetchone()
+        except sqlite3.Error as error:
+            raise JournalError(str(error)) from None
+
+
+def _row(entry: Entry) -> tuple[Any, ...]:
+    record = entry.record
+    decision = record.decision if isinstance(record, Paid) else None
+    request = record.request if isinstance(record, Decided) else None
+    return (
+        *(entry.number, entry.at, type(record).__name__),
+        *(decision, request, encode(record)),
+    )
+
+
+def _decided(body: bytes) -> Decided:
+    record = decode(body)
+    assert isinstance(record, Decided)
+    return record
+
+
+def _found(row: Any) -> Found | None:
+    if row is None:
+        return None
+    number, at, body, paid = row
+    return Found(number, at, _decided(body), _payoff(paid))
+
+
+def _payoff(body: bytes | None) -> float | None:
+    if body is None:
+        return None
+    record = decode(body)
+    assert isinstance(record, Paid)
+    return record.payoff

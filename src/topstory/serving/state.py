@@ -1,0 +1,70 @@
+"""The state of the service: a pure function of the journal's records, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+
+import msgspec
+import numpy as np
+
+from topstory.policies import Policy
+from topstory.serving.pool import Pool
+from topstory.serving.records import Configured, Decided, Entry, Opened, Paid, Placed, Removed
+
+Start = Callable[[Opened], Policy]  # the policy that a pool began with
+
+
+class State:
+    """All pools, and the number of the last record that made them so."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self.number = 0
+        self.at = 0
+        self.pools: dict[str, Pool] = {}
+        self.config: dict[str, object] = {}
+
+    def apply(self, entry: Entry, decided: Decided | None, start: Start) -> None:
+        """Take in the next record; a payoff comes with the decision that it is of."""
+        record = entry.record
+        if entry.number <= self.number:
+            raise ValueError(f"record {entry.number} came after record {self.number}")
+        if isinstance(record, Decided):
+            self.pools[record.pool].show(record)
+        elif isinstance(record, Paid):
+            assert decided is not None
+            self.pools[decided.pool].pay(decided, record.decision, record.payoff)
+        elif isinstance(record, Placed):
+            self.pools[record.pool].place(record.article, entry.number)
+        elif isinstance(record, Removed):
+            self.pools[record.pool].remove(record.article)
+        elif isinstance(record, Opened):
+            self.pools[record.pool] = Pool(record.pool, start(record), self.dimension)
+        elif isinstance(record, Configured):
+            self.config = record.config
+        self.number, self.at = entry.number, entry.at
+
+    def apply_all(self, entries: Iterable[tuple[Entry, Decided | None]], start: Start) -> None:
+        """Take in many."""
+        for entry, decided in entries:
+            self.apply(entry, decided, start)
+
+    def fingerprint(self) -> str:
+        """A hash of all that was learned and counted: equal states have equal ones, to the bit.
+
+        What models only keep ready for scoring is left out: it depends on what was asked.
+        """
+        digest = blake2b(f"{self.number}".encode(), digest_size=16)
+        for name, pool in sorted(self.pools.items()):
+            digest.update(name.encode())
+            digest.update(msgspec.json.encode([pool.tally, list(pool.articles.values())]))
+            roster = pool.policy.model.roster
+            digest.update(msgspec.json.encode(roster.ids))
+            for field, array in sorted(pool.policy.model.learned().items()):
+                # The slots of removed articles hold what nobody can see.
+                alive = np.array([article is not None for article in roster.ids], bool)
+                per_article = field in pool.policy.model.per_article
+                digest.update(f"{field} {array.dtype}".encode())
+                digest.update((array[alive] if per_article else array).tobytes())
+        return digest.hexdigest()

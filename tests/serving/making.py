@@ -1,0 +1,99 @@
+"""Services in a temporary folder, without HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from topstory.serving.config import Config
+from topstory.serving.messages import ArticleRequest, DecideRequest, Decision, FeedbackRequest
+from topstory.serving.opening import Opening, Starts, open_folder, recover
+from topstory.serving.service import Service
+from topstory.serving.signing import Signer
+from topstory.serving.snapshots import Snapshots
+from topstory.serving.sqlite_journal import SqliteJournal
+from topstory.serving.state import State
+
+T = TypeVar("T")
+SIGNER = Signer({"k1": bytes(32)})
+D, M = 4, 3
+
+
+def config(folder: Path, **told: Any) -> Config:
+    """Four numbers a context, everything else by default."""
+    base: dict[str, Any] = {"data": str(folder), "context": D, "policy": {"name": "linucb-hybrid"}}
+    return msgspec.convert({**base, **told}, Config)
+
+
+class Made:
+    """A service, what it was opened with, and how to let it go as a crash would."""
+
+    def __init__(self, told: Config) -> None:
+        self.opening: Opening = open_folder(told)
+        self.service = Service(told, self.opening, SIGNER)
+
+    def crash(self) -> None:
+        """End without saving anything."""
+        self.service.commits.close()
+        self.opening.journal.close()
+        self.opening.lock.close()
+
+
+def run(told: Config, work: Callable[[Service], Awaitable[T]]) -> T:
+    """Open a service, do something with it, and let it crash."""
+    made = Made(told)
+
+    async def inside() -> T:
+        try:
+            return await work(made.service)
+        finally:
+            await made.service.commits.drain()
+
+    try:
+        return asyncio.run(inside())
+    finally:
+        made.crash()
+
+
+def folded(told: Config) -> State:
+    """The state by a fresh fold of the whole journal, snapshots aside."""
+    folder = Path(told.data)
+    empty = Snapshots(folder / "no-snapshots")
+    journal = SqliteJournal(folder / "journal.sqlite")
+    try:
+        return recover(journal, empty, Starts(folder / "start"), told.context)
+    finally:
+        journal.close()
+
+
+def visitor(random: np.random.Generator) -> tuple[float, ...]:
+    """A context: memberships that sum to 1, and the constant."""
+    return (*random.dirichlet(np.full(D - 1, 0.4)).tolist(), 1.0)
+
+
+async def add_articles(service: Service, count: int = 5, pool: str = "front") -> None:
+    random = np.random.default_rng(7)
+    for number in range(count):
+        features = (*random.dirichlet(np.full(M - 1, 0.4)).tolist(), 1.0)
+        await service.put_article(pool, f"article-{number}", ArticleRequest(features=features))
+
+
+async def visits(service: Service, count: int, seed: int = 0, paid: float = 0.5) -> list[Decision]:
+    """Visitors all at once; some of them click."""
+    random = np.random.default_rng(seed)
+    asked = [DecideRequest(user=visitor(random)) for _ in range(count)]
+    made = await asyncio.gather(*(service.decide(each) for each in asked))
+    clicked = random.random(count) < paid
+    await asyncio.gather(
+        *(
+            service.feedback(FeedbackRequest(decision=each.decision, payoff=1.0))
+            for each, click in zip(made, clicked, strict=True)
+            if click
+        )
+    )
+    return list(made)

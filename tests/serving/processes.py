@@ -1,0 +1,121 @@
+"""Services as real processes on loopback, on a free port, ended by their own process id."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from topstory.serving.keys import new_key
+
+COMMAND = [sys.executable, "-c", "from topstory.cli import main; main()", "serve"]
+
+
+class Served:
+    """A service in a process of its own."""
+
+    def __init__(self, folder: Path, **told: Any) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.data = folder, folder / "data"
+        self.key, digest = new_key()
+        self.reader, reading = new_key()
+        base: dict[str, Any] = {
+            "port": 0,
+            "data": str(self.data),
+            "context": 4,
+            "log_level": "warning",
+            "keys": [
+                {"name": "all", "sha256": digest},
+                {"name": "reader", "sha256": reading, "roles": ["read"]},
+            ],
+        }
+        self.told = {**base, **told}
+        self.config = folder / "topstory.toml"
+        self.config.write_text(as_toml(self.told))
+        self.process: subprocess.Popen[str] | None = None
+        self.url = ""
+
+    def start(self) -> Self:
+        """Wait until it says where it listens, and takes connections."""
+        errors = (self.folder / "stderr.txt").open("a")
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("TOPSTORY_")}
+        self.process = subprocess.Popen(
+            [*COMMAND, "--config", str(self.config)],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=environment,
+        )
+        errors.close()
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("topstory serves on "), self.errors()
+        self.url = line.split()[3].rstrip(",")
+        return self
+
+    @property
+    def address(self) -> tuple[str, int]:
+        parts = urlsplit(self.url)
+        assert parts.hostname is not None
+        assert parts.port is not None
+        return parts.hostname, parts.port
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send it a signal, and wait; its exit status."""
+        process, self.process = self.process, None
+        assert process is not None
+        process.send_signal(number)
+        status = process.wait(30)
+        assert process.stdout is not None
+        process.stdout.close()
+        return status
+
+    def memory(self) -> int:
+        """Its resident bytes."""
+        assert self.process is not None
+        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def errors(self) -> str:
+        return (self.folder / "stderr.txt").read_text()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self.process is not None:
+            self.end()
+
+
+def as_toml(told: dict[str, Any]) -> str:
+    """Tables as inline ones: enough for a test, and what the environment takes too."""
+    return "".join(f"{key} = {_value(value)}\n" for key, value in told.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def eventually(what: Any, seconds: float = 10.0) -> None:
+    """Wait until it is true."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.01)

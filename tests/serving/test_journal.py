@@ -1,0 +1,391 @@
+"""What survives: crashes, damaged snapshots, full and locked disks, clocks that go back."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.serving.making import D, Made, add_articles, config, folded, run, visits
+
+import topstory as ts
+from topstory.serving.archive import NothingToExport, export
+from topstory.serving.clock import SECOND, Clock
+from topstory.serving.config import Config
+from topstory.serving.configuring import BadConfig
+from topstory.serving.journal import JournalError
+from topstory.serving.keeping import DAY, Keeper
+from topstory.serving.messages import DecideRequest, FeedbackRequest
+from topstory.serving.records import Decided, Paid
+from topstory.serving.refusals import Refused, Unavailable
+from topstory.serving.service import Service
+from topstory.serving.snapshots import Snapshots
+
+USER = (0.2, 0.3, 0.5, 1.0)
+
+
+def fingerprint(told: Config) -> str:
+    """Of the state that a start recovers."""
+    made = Made(told)
+    found = made.service.state.fingerprint()
+    made.crash()
+    return found
+
+
+async def with_snapshots(service: Service) -> str:
+    """Traffic, with a snapshot after each third of it."""
+    keeper = Keeper(service, Snapshots(Path(service.config.data) / "snapshots"))
+    await add_articles(service)
+    for seed in range(3):
+        await visits(service, 30, seed)
+        await keeper.snapshot()
+        await visits(service, 10, seed + 10)
+    await service.remove_article("front", "article-3")
+    return service.state.fingerprint()
+
+
+def test_a_snapshot_and_the_journal_after_it_make_the_exact_state(tmp_path: Path) -> None:
+    told = config(tmp_path)
+    before = run(told, with_snapshots)
+    kept = Snapshots(tmp_path / "snapshots").numbers()
+    assert len(kept) == 2
+    assert fingerprint(told) == before == folded(told).fingerprint()
+
+
+def test_recovery_goes_on_as_if_the_service_had_never_stopped(tmp_path: Path) -> None:
+    """Decisions included: the same numbers and state give the same choices."""
+    told, whole = config(tmp_path / "one"), config(tmp_path / "other")
+
+    async def first(service: Service) -> None:
+        await with_snapshots(service)
+
+    async def second(service: Service) -> list[tuple[str, float]]:
+        made = await visits(service, 60, seed=99)
+        return [(each.article, each.propensity) for each in made]
+
+    async def both(service: Service) -> list[tuple[str, float]]:
+        await first(service)
+        return await second(service)
+
+    run(told, first)
+    assert run(told, second) == run(whole, both)
+
+
+@pytest.mark.parametrize("name", ["state.json", "front.safetensors"])
+@pytest.mark.parametrize("harm", ["flip", "cut", "gone"])
+def test_a_damaged_snapshot_falls_back_to_the_one_before(
+    tmp_path: Path, name: str, harm: str
+) -> None:
+    told = config(tmp_path)
+    before = run(told, with_snapshots)
+    newest, older = Snapshots(tmp_path / "snapshots").numbers()
+    path = tmp_path / "snapshots" / f"{newest:012d}" / name
+    content = bytearray(path.read_bytes())
+    if harm == "flip":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    elif harm == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    else:
+        path.unlink()
+    found = [state.number for state in Snapshots(tmp_path / "snapshots").newest()]
+    assert found == [older]
+    assert fingerprint(told) == before
+
+
+def test_without_any_snapshot_the_whole_journal_is_folded(tmp_path: Path) -> None:
+    told = config(tmp_path)
+    before = run(told, with_snapshots)
+    shutil.rmtree(tmp_path / "snapshots")
+    assert fingerprint(told) == before
+
+
+def test_a_snapshot_that_was_being_written_does_not_count(tmp_path: Path) -> None:
+    told = config(tmp_path)
+    before = run(told, with_snapshots)
+    newest = Snapshots(tmp_path / "snapshots").numbers()[0]
+    half = tmp_path / "snapshots" / f".{newest + 5:012d}.part"
+    shutil.copytree(tmp_path / "snapshots" / f"{newest:012d}", half)
+    (half / "state.json").unlink()
+    assert fingerprint(told) == before
+
+
+async def refuses_then_recovers(service: Service, path: Path, locked: bool) -> None:
+    await add_articles(service)
+    made = await service.decide(DecideRequest(user=USER))
+    before = service.state.fingerprint()
+    connection = sqlite3.connect(path, isolation_level=None)
+    writer = service.journal._writer  # type: ignore[attr-defined]  # the SQLite journal's
+    if locked:
+        connection.execute("BEGIN IMMEDIATE")
+    else:
+        await service.commits.run(lambda: _fill(writer))
+    for _ in range(2):
+        outcomes = await asyncio.gather(
+            service.decide(DecideRequest(user=USER, request="same")),
+            service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0)),
+            service.remove_article("front", "article-0"),
+            return_exceptions=True,
+        )
+        assert [type(each) for each in outcomes] == [Unavailable] * 3
+        assert {each.reason for each in outcomes if isinstance(each, Refused)} == {
+            "journal_unavailable"
+        }
+        assert service.commits.failing is not None
+        assert service.state.fingerprint() == before
+    if locked:
+        connection.execute("ROLLBACK")
+    else:
+        await service.commits.run(lambda: writer.execute("PRAGMA max_page_count = 1073741823"))
+    connection.close()
+    await service.decide(DecideRequest(user=USER, request="same"))
+    answer = await service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0))
+    assert not answer.repeated
+    await service.remove_article("front", "article-0")
+    assert service.commits.failing is None
+
+
+def _fill(writer: sqlite3.Connection) -> None:
+    """Leave no page free, as on a full disk."""
+    pages = writer.execute("PRAGMA page_count").fetchone()[0]
+    writer.execute(f"PRAGMA max_page_count = {pages}")
+    number = 0
+    for size in (5000, 500, 50, 1):
+        full = False
+        while not full:
+            number -= 1
+            try:
+                writer.execute(
+                    "INSERT INTO journal VALUES (?, 0, 'Filler', NULL, NULL, zeroblob(?))",
+                    (number, size),
+                )
+            except sqlite3.OperationalError as error:
+                full = "full" in str(error)
+
+
+@pytest.mark.parametrize("locked", [True, False], ids=["locked", "full"])
+def test_a_locked_or_full_journal_refuses_with_503_and_recovers(
+    tmp_path: Path, locked: bool
+) -> None:
+    told = config(tmp_path, journal={"lock_seconds": 0.05})
+    path = tmp_path / "journal.sqlite"
+
+    async def work(service: Service) -> str:
+        await refuses_then_recovers(service, path, locked)
+        return service.state.fingerprint()
+
+    before = run(told, work)
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("DELETE FROM journal WHERE kind = 'Filler'")
+    connection.close()
+    assert folded(told).fingerprint() == before
+
+
+class Doubtful:
+    """A journal whose disk fails after a commit, before it can tell."""
+
+    def __init__(self, service: Service) -> None:
+        self.journal, self.broken = service.journal, False
+
+    def append(self, entries: object) -> None:
+        self.journal.append(entries)  # type: ignore[arg-type]  # passed on as it came
+        if self.broken:
+            raise JournalError("disk I/O error")
+
+    def last(self) -> tuple[int, int]:
+        if self.broken:
+            raise JournalError("disk I/O error")
+        return self.journal.last()
+
+
+def test_a_commit_that_failed_but_reached_the_disk_is_in_the_state(tmp_path: Path) -> None:
+    told = config(tmp_path)
+
+    async def work(service: Service) -> str:
+        await add_articles(service)
+        made = await service.decide(DecideRequest(user=USER))
+        doubtful = Doubtful(service)
+        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
+        doubtful.broken = True
+        given = FeedbackRequest(decision=made.decision, payoff=1.0)
+        with pytest.raises(Unavailable):
+            await service.feedback(given)
+        doubtful.broken = False
+        await service.decide(DecideRequest(user=USER))
+        assert (await service.feedback(given)).repeated
+        return service.state.fingerprint()
+
+    assert run(told, work) == folded(told).fingerprint()
+
+
+def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = config(tmp_path)
+
+    async def work(service: Service) -> None:
+        await add_articles(service)
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        with monkeypatch.context() as broken:
+            broken.setattr(service.state, "apply", lambda *_: 1 / 0)
+            with pytest.raises(Unavailable, match="restart the service"):
+                await service.decide(DecideRequest(user=USER))
+        with pytest.raises(Unavailable, match="restart the service"):
+            await service.decide(DecideRequest(user=USER))
+        assert service.commits.failing is not None
+        await keeper.snapshot()
+        assert Snapshots(tmp_path / "snapshots").numbers() == []
+
+    run(told, work)
+    made = Made(told)  # and a restart has what the journal has
+    assert sum(map(sum, made.service.state.pools["front"].tally.shows)) == 1
+    made.crash()
+
+
+def test_a_feature_model_that_cannot_be_loaded_is_told_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises((ValueError, OSError), match="nowhere"):
+        Made(config(tmp_path, features="nowhere"))
+    Made(config(tmp_path)).crash()  # and nothing is held
+
+
+def test_the_database_itself_refuses_a_second_payoff(tmp_path: Path) -> None:
+    made = Made(config(tmp_path))
+    from topstory.serving.records import Entry
+
+    made.opening.journal.append([Entry(50, 0, Paid(7, 1.0))])
+    with pytest.raises(JournalError, match="UNIQUE"):
+        made.opening.journal.append([Entry(51, 0, Paid(7, 1.0))])
+    made.crash()
+
+
+def test_time_in_the_journal_never_goes_back(tmp_path: Path) -> None:
+    wall, steady = [1_000 * SECOND], [0]
+    clock = Clock(0, lambda: wall[0], lambda: steady[0])
+    assert clock.now() == 1_000 * SECOND
+    wall[0] -= 500 * SECOND  # somebody sets the clock back
+    steady[0] += 2 * SECOND
+    assert clock.now() == 1_002 * SECOND
+    assert clock.ahead == 502 * SECOND
+    wall[0] += 600 * SECOND
+    assert clock.now() == 1_100 * SECOND
+    assert clock.ahead == 0
+
+    told = config(tmp_path)
+
+    async def tomorrow(service: Service) -> None:
+        service.clock = Clock(service.clock.now() + DAY)
+        await add_articles(service, 1)
+
+    run(told, tomorrow)
+
+    async def today(service: Service) -> None:
+        made = await service.decide(DecideRequest(user=USER))
+        assert service.clock.ahead > DAY - 3600 * SECOND
+        await service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0))
+
+    run(told, today)
+    made = Made(told)
+    times = [entry.at for entry, _ in made.opening.journal.read()]
+    made.crash()
+    assert times == sorted(times)
+
+
+def test_two_services_cannot_share_a_folder(tmp_path: Path) -> None:
+    made = Made(config(tmp_path))
+    with pytest.raises(BlockingIOError, match="another process serves"):
+        Made(config(tmp_path))
+    made.crash()
+
+
+def test_exploration_may_change_at_a_restart_and_the_model_may_not(tmp_path: Path) -> None:
+    run(config(tmp_path), with_snapshots)
+    made = Made(config(tmp_path, policy={"name": "linucb-hybrid", "alpha": 0.9}))
+    assert made.service.state.pools["front"].policy.explorer.bonus == 0.9
+    made.crash()
+    with pytest.raises(BadConfig, match=r"policy: pool 'front' was begun with hybrid"):
+        Made(config(tmp_path, policy={"name": "linucb-hybrid", "ridge": 9.0}))
+    with pytest.raises(BadConfig, match=r"context: .* was begun with 4, not 6"):
+        Made(config(tmp_path, context=6))
+
+
+def test_a_foreign_or_newer_file_is_not_taken_for_a_journal(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "journal.sqlite")
+    connection.execute("CREATE TABLE recipes (name TEXT)")
+    connection.close()
+    with pytest.raises(JournalError, match="not a journal of topstory"):
+        Made(config(tmp_path))
+
+
+# -- the archive --
+
+
+async def a_little_history(service: Service) -> None:
+    await add_articles(service, 3)
+    await visits(service, 60, seed=1)
+    await service.remove_article("front", "article-1")
+    await visits(service, 60, seed=2)
+    await asyncio.gather(
+        *(service.decide(DecideRequest(user=USER, exclude=("article-0",))) for _ in range(9))
+    )
+
+
+def test_the_exported_journal_is_the_log_of_what_happened(tmp_path: Path) -> None:
+    told = config(tmp_path / "data")
+    run(told, a_little_history)
+    made = Made(told)
+    decided = [
+        (entry, payoff or 0.0)
+        for entry, payoff in made.opening.journal.history(10**9)
+        if isinstance(entry.record, Decided)
+    ]
+    exported = export(made.opening.journal, tmp_path / "all", "front")
+    uniform = export(made.opening.journal, tmp_path / "uniform", "front", "uniform")
+    with pytest.raises(NothingToExport, match="still wait for feedback"):
+        export(made.opening.journal, tmp_path / "none", "front", now=0)
+    made.crash()
+    log = ts.EventLog.read(tmp_path / "all")
+    assert exported.events == len(log) == 129
+    sizes = {len(event.pool) for event in log}
+    assert sizes == {1, 2, 3}
+    for event, (entry, payoff) in zip(log, decided, strict=True):
+        record = entry.record
+        assert isinstance(record, Decided)
+        assert event.shown == record.article
+        assert event.payoff == payoff
+        assert event.propensity == pytest.approx(record.propensity, rel=1e-6)
+        np.testing.assert_allclose(event.user, np.frombuffer(record.user), rtol=1e-6)
+    random = ts.EventLog.read(tmp_path / "uniform")
+    assert uniform.events == len(random) == sum(e.record.bucket == 2 for e, _ in decided)  # type: ignore[union-attr]  # decisions only
+    assert random.recorded_propensity is None
+    replayed = ts.replay(ts.policy("ucb"), random)
+    assert replayed.events == len(random)
+    assert random.dimension == D
+
+
+def test_old_decisions_move_to_log_folders_and_the_state_stays(tmp_path: Path) -> None:
+    told = config(tmp_path, journal={"archive_days": 1}, window_seconds=60)
+
+    async def work(service: Service) -> str:
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        await a_little_history(service)
+        await keeper.snapshot()
+        await visits(service, 5, seed=3)
+        await keeper.snapshot()
+        assert await keeper.archive() == 0  # too young
+        service.clock = Clock(service.clock.now() + 2 * DAY)
+        assert await keeper.archive() > 129
+        await visits(service, 5, seed=4)
+        return service.state.fingerprint()
+
+    before = run(told, work)
+    assert fingerprint(told) == before
+    names = sorted(path.name for path in (tmp_path / "archive" / "front").iterdir())
+    assert [name.split("-")[1] for name in names] == ["all", "uniform"]
+    assert len(ts.EventLog.read(tmp_path / "archive" / "front" / names[0])) == 129
+    shutil.rmtree(tmp_path / "snapshots")
+    with pytest.raises(ValueError, match="restore the folder `snapshots` from a backup"):
+        Made(told)
