@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from topstory.cli.demo_log import simulated_log
 
 from topstory.events import EventLog
+from topstory.events.simulator import TodayModule
 
 EVENTS = 20_000
 
@@ -15,7 +15,8 @@ EVENTS = 20_000
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of logs: uniform, explored, plain, biased, recorded, empty."""
     folder = tmp_path_factory.mktemp("logs")
-    explored, log = simulated_log(EVENTS, 5_000, seed=0)
+    world = TodayModule(seed=0, users=2_000)
+    explored, log = world.random_log(5_000, "2008-09-01"), world.random_log(EVENTS)
     explored.write(folder / "explored")
     log.write(folder / "uniform")
     log[:0].write(folder / "empty")

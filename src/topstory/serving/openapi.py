@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
-from topstory import __version__
 from topstory.serving.messages import (
     Acknowledged,
     ArticleId,
@@ -95,7 +95,7 @@ def openapi(pools: tuple[str, ...], dimension: int) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "topstory",
-            "version": __version__,
+            "version": version("topstory"),
             "description": "Learn which story to lead with, for each visitor.",
         },
         "paths": paths,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from importlib.metadata import version
 from time import monotonic
 
-from topstory import __version__
 from topstory.kernels.compilation import Floats
 from topstory.serving.buckets import BUCKETS, Bucket
 from topstory.serving.clock import SECOND
@@ -41,7 +41,7 @@ def article_view(service: Service, pool_name: str, article: str) -> ArticleView:
 def stats(service: Service, keeper: Keeper, since: float) -> Stats:
     """The service as a whole; `since` is when it started, in steady seconds."""
     return Stats(
-        version=__version__,
+        version=version("topstory"),
         uptime_seconds=monotonic() - since,
         records=service.state.number,
         waiting=service.commits.waiting,
