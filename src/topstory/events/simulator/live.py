@@ -41,6 +41,8 @@ class Visit:
 
     def payoff(self, article: str) -> float:
         """1 if this visitor clicks on the article now, else 0."""
+        if article not in self.pool:
+            raise ValueError(f"article {article!r} is not in this visit's pool")
         place = self.pool.index(article)
         return float(self._draw(place) < self.chances[place])
 

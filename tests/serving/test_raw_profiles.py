@@ -1,0 +1,46 @@
+"""Raw profiles in, through the features that were learned from a log: the loop closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.features.worlds import clear_builder, clear_world
+from tests.serving.making import config, run
+
+from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.refusals import Refused
+from topstory.serving.service import Service
+
+
+def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> None:
+    world, builder = clear_world(), clear_builder()
+    builder.save(tmp_path / "features.safetensors")
+    told = config(tmp_path / "data", context=6, features=str(tmp_path / "features.safetensors"))
+    visits = list(world.visits(40, "2009-05-03", days=1 / 24))
+
+    async def work(service: Service) -> None:
+        for key in visits[0].pool:
+            article = world.newsroom.article(key)
+            profile = {
+                "url_categories": list(article.url_categories),
+                "editor_categories": list(article.editor_categories),
+            }
+            await service.put_article("front", key, ArticleRequest(profile=profile))
+            kept = service.state.pools["front"].articles[key].facts.features
+            assert kept == pytest.approx(builder.article(profile))
+        clicks = 0
+        for visit in visits:
+            made = await service.decide(DecideRequest(user=visit.profile))
+            clicks += int(visit.payoff(made.article))
+            if visit.payoff(made.article):
+                await service.feedback(FeedbackRequest(decision=made.decision, payoff=1))
+        tally = service.state.pools["front"].tally
+        assert sum(map(sum, tally.shows)) == len(visits)
+        assert sum(map(sum, tally.payoff)) == clicks
+        for profile in ({"shoe_size": "44"}, {"gender": 7}, {"behaviours": "golf"}):
+            with pytest.raises(Refused) as caught:
+                await service.decide(DecideRequest(user=profile))
+            assert (caught.value.status, caught.value.reason) == (422, "bad_profile")
+
+    run(told, work)
