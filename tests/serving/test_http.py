@@ -71,7 +71,8 @@ def ask(
     headers: dict[str, str] | None = None,
 ) -> tuple[int, Any, dict[str, str]]:
     """One request on a connection of its own: status, JSON, headers."""
-    connection = http.client.HTTPConnection(*served.address, timeout=10)
+    # The first decision with article features may wait for a compiler that has no cache yet.
+    connection = http.client.HTTPConnection(*served.address, timeout=60)
     told = dict(headers or {})
     if key is not None:
         told["Authorization"] = f"Bearer {served.key if key == 'all' else key}"
@@ -221,7 +222,8 @@ def test_a_body_may_be_so_long_and_no_longer(served: Served) -> None:
     assert ask(served, "POST", "/v1/decide", fits)[0] == 200
     assert reason(ask(served, "POST", "/v1/decide", fits + b" ")) == (413, "body_too_long")
     # The same without telling the length beforehand.
-    connection = http.client.HTTPConnection(*served.address, timeout=10)
+    # The first decision with article features may wait for a compiler that has no cache yet.
+    connection = http.client.HTTPConnection(*served.address, timeout=60)
     told = {"Authorization": f"Bearer {served.key}"}
     connection.request("POST", "/v1/decide", iter([b" " * 15_000, b" " * 15_000]), told)
     answer = connection.getresponse()

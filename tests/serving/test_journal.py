@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from topstory.serving.messages import DecideRequest, FeedbackRequest
 from topstory.serving.records import Decided, Paid
 from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.service import Service
-from topstory.serving.snapshots import Snapshots
+from topstory.serving.snapshots import Picture, Snapshots
 
 USER = (0.2, 0.3, 0.5, 1.0)
 
@@ -244,6 +245,20 @@ def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(
     made = Made(told)  # and a restart has what the journal has
     assert sum(map(sum, made.service.state.pools["front"].tally.shows)) == 1
     made.crash()
+
+
+def test_the_same_snapshot_written_twice_at_once_is_there_once(tmp_path: Path) -> None:
+    """As when a service ends while it takes a snapshot: the end must not spoil it."""
+    made = Made(config(tmp_path))
+    picture = Picture.of(made.service.state)
+    made.crash()
+    snapshots = Snapshots(tmp_path / "twice")
+    for _ in range(20):
+        with ThreadPoolExecutor(2) as threads:
+            one, other = threads.map(snapshots.write, [picture, picture])
+        assert one == other
+        assert one.is_dir()
+        shutil.rmtree(one)
 
 
 def test_a_feature_model_that_cannot_be_loaded_is_told_at_the_start(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_no_acknowledged_payoff_is_lost_by_kill_9(tmp_path: Path) -> None:
     assert total == sum(load.acknowledged.values())
     # and what the next start gets from the snapshot that the end has left.
     snapshots = Snapshots(served.data / "snapshots")
-    assert snapshots.numbers()[0] == state.number
+    assert snapshots.numbers()[0] == state.number, served.errors()
     journal = SqliteJournal(served.data / "journal.sqlite")
     again = recover(journal, snapshots, Starts(served.data / "start"), 4)
     journal.close()

@@ -90,8 +90,10 @@ async def _life(service: Service, keeper: Keeper) -> AsyncIterator[None]:
         with suppress(asyncio.CancelledError):
             await keeping
         await service.commits.drain()
-        with suppress(OSError):
+        try:
             await keeper.snapshot()
+        except OSError as error:  # the journal has everything: the next start only takes longer
+            log.error("no snapshot was written at the end: %s", error)
         service.commits.close()
         log.info("stopped at record %d", service.state.number)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -86,6 +87,7 @@ class Snapshots:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(exist_ok=True)
+        self._writing = threading.Lock()
 
     def numbers(self) -> list[int]:
         """Those that are there, the newest first."""
@@ -94,21 +96,23 @@ class Snapshots:
 
     def write(self, picture: Picture) -> Path:
         """Write a snapshot, and drop all but the last two."""
-        target = self._path(picture.number)
-        if target.exists():
-            return target
-        unfinished = self.folder / f".{target.name}.part"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir()
-        try:
-            self._fill(unfinished, picture)
-            unfinished.rename(target)
-            _sync(self.folder)
-        finally:
+        # One at a time: a service that ends does not wait for the snapshot that it was taking.
+        with self._writing:
+            target = self._path(picture.number)
+            if target.exists():
+                return target
+            unfinished = self.folder / f".{target.name}.part"
             shutil.rmtree(unfinished, ignore_errors=True)
-        for number in self.numbers()[KEPT:]:
-            shutil.rmtree(self._path(number), ignore_errors=True)
-        return target
+            unfinished.mkdir()
+            try:
+                self._fill(unfinished, picture)
+                unfinished.rename(target)
+                _sync(self.folder)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+            for number in self.numbers()[KEPT:]:
+                shutil.rmtree(self._path(number), ignore_errors=True)
+            return target
 
     def newest(self) -> Iterator[State]:
         """The states that can be read, the newest first; a damaged one is named in the log."""
