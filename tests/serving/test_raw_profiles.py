@@ -38,9 +38,14 @@ def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> 
         tally = service.state.pools["front"].tally
         assert sum(map(sum, tally.shows)) == len(visits)
         assert sum(map(sum, tally.payoff)) == clicks
-        for profile in ({"shoe_size": "44"}, {"gender": 7}, {"behaviours": "golf"}):
+        wrong: list[dict[str, object]] = [
+            {"shoe_size": "44"},
+            {"gender": 7},
+            {"behaviours": "golf"},
+        ]
+        for odd in wrong:
             with pytest.raises(Refused) as caught:
-                await service.decide(DecideRequest(user=profile))
+                await service.decide(DecideRequest(user=odd))
             assert (caught.value.status, caught.value.reason) == (422, "bad_profile")
 
     run(told, work)
