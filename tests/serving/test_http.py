@@ -36,7 +36,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One service for the whole file, with small limits."""
     folder = tmp_path_factory.mktemp("served")
     with Served(folder, limits=LIMITS, window_seconds=60) as service:
-        with ts.Client(service.url, service.key) as client:
+        with ts.Client(service.url, service.key, timeout=60) as client:
             for number in range(3):
                 said = ArticleRequest(features=(number / 3, 1.0), title=f"Story {number}")
                 client.put_article("front", f"article-{number}", said)
@@ -50,7 +50,7 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("ordinary")
     told = {"limits": LIMITS, "cors_origins": ["https://news.example"]}
     with Served(folder, **told) as service:
-        with ts.Client(service.url, service.key) as client:
+        with ts.Client(service.url, service.key, timeout=60) as client:
             client.put_article("front", "only", ArticleRequest(features=(0.5, 1.0)))
         yield service
     assert "Traceback" not in service.errors()
@@ -58,7 +58,7 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def client(served: Served) -> Iterator[ts.Client]:
-    with ts.Client(served.url, served.key, retries=0) as made:
+    with ts.Client(served.url, served.key, timeout=60, retries=0) as made:
         yield made
 
 
@@ -244,7 +244,7 @@ def test_an_array_may_be_so_long_and_no_longer(served: Served) -> None:
 
 def raw(served: Served, *parts: bytes, pause: float = 0.0) -> bytes:
     """Bytes as they are, and all that comes back."""
-    with socket.create_connection(served.address, timeout=10) as connection:
+    with socket.create_connection(served.address, timeout=60) as connection:
         for part in parts:
             try:
                 connection.sendall(part)
@@ -481,7 +481,7 @@ def test_plain_serve_works_at_once_with_a_key_that_it_tells(tmp_path: Path) -> N
     assert process.stdout is not None
     url = process.stdout.readline().split()[3].rstrip(",")
     key = process.stdout.readline().split()[-1]
-    with ts.Client(url, key) as client:
+    with ts.Client(url, key, timeout=60) as client:
         made = client.decide([0.1, 0.2, 0.3, 0.2, 0.2, 1.0], slots=4)
         assert len(made.ranking) == 4
         client.feedback(made.decision, 1)

@@ -54,7 +54,7 @@ class Load:
 
     async def again(self) -> None:
         """Whatever had no answer is sent once more, and so is much that had."""
-        async with ts.AsyncClient(self.served.url, self.served.key) as client:
+        async with ts.AsyncClient(self.served.url, self.served.key, timeout=60) as client:
             for decision, payoff in self.uncertain.items():
                 await client.feedback(decision, payoff)
             self.acknowledged |= self.uncertain
@@ -81,7 +81,7 @@ def test_no_acknowledged_payoff_is_lost_by_kill_9(tmp_path: Path) -> None:
     random = np.random.default_rng(KILLS)
     load = Load(served, seed=1)
     served.start()
-    with ts.Client(served.url, served.key) as client:
+    with ts.Client(served.url, served.key, timeout=60) as client:
         for number in range(4):
             said = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))
             client.put_article("front", f"article-{number}", said)
@@ -89,7 +89,7 @@ def test_no_acknowledged_payoff_is_lost_by_kill_9(tmp_path: Path) -> None:
         asyncio.run(load.until_killed(float(random.uniform(0.1, 0.9))))
         served.start()
         asyncio.run(load.again())
-    with ts.Client(served.url, served.key) as client:
+    with ts.Client(served.url, served.key, timeout=60) as client:
         told_by_service = client.stats()
     assert served.end() == 0
     assert len(load.acknowledged) > KILLS * 10
@@ -115,7 +115,7 @@ def test_no_acknowledged_payoff_is_lost_by_kill_9(tmp_path: Path) -> None:
 def test_a_graceful_end_loses_nothing_in_flight(tmp_path: Path) -> None:
     served = Served(tmp_path)
     served.start()
-    with ts.Client(served.url, served.key) as client:
+    with ts.Client(served.url, served.key, timeout=60) as client:
         for number in range(3):
             client.put_article("front", f"article-{number}", ArticleRequest())
 

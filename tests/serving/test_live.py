@@ -33,7 +33,7 @@ async def over_http(served: Served) -> dict[str, tuple[int, int]]:
     gate = asyncio.Semaphore(32)
     counts = {bucket: [0, 0] for bucket in BUCKETS}
 
-    async with ts.AsyncClient(served.url, served.key) as client:
+    async with ts.AsyncClient(served.url, served.key, timeout=60) as client:
         for number in range(6):
             await client.put_article("front", f"article-{number}", ArticleRequest())
 

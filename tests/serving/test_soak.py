@@ -24,7 +24,7 @@ async def traffic(served: Served, seconds: float) -> list[int]:
     random = np.random.default_rng(0)
     end = time.monotonic() + seconds
     sizes = []
-    async with ts.AsyncClient(served.url, served.key) as client:
+    async with ts.AsyncClient(served.url, served.key, timeout=60) as client:
 
         async def visit() -> None:
             while time.monotonic() < end:
@@ -56,12 +56,12 @@ def test_mixed_traffic_leaves_memory_flat(tmp_path: Path) -> None:
     """Flat: the last third of the run needs no more than the middle one, but for 5 %."""
     limits = {"remembered": 500}
     with Served(tmp_path, limits=limits, journal={"snapshot_seconds": SECONDS / 8}) as served:
-        with ts.Client(served.url, served.key) as client:
+        with ts.Client(served.url, served.key, timeout=60) as client:
             for number in range(4):
                 said = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))
                 client.put_article("front", f"article-{number}", said)
         sizes = asyncio.run(traffic(served, SECONDS))
-        with ts.Client(served.url, served.key) as client:
+        with ts.Client(served.url, served.key, timeout=60) as client:
             stats = client.stats()
         assert stats.pools["front"].shows > SECONDS * 20
         assert max(sizes[-3:]) < 1.05 * max(sizes[3:6])
