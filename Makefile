@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo browser test study check bench soak docs clean
+.PHONY: help install demo browser test quick study check bench soak docs clean
 
 # The first Python on this machine that is new enough; `make PYTHON=... install` names another.
 PYTHON ?= $(firstword $(foreach python,python3 python3.13 python3.12 python3.11,$(shell \
@@ -43,6 +43,13 @@ browser: install
 
 test: install browser ## Run the tests, the doctests and the documentation's snippets
 	@$(BIN)/pytest -q -n 2
+
+# What starts processes, a browser or a cluster, or fits for long, waits for `make test`.
+SLOW := tests/serving tests/engines tests/report tests/studies tests/cli/test_study.py tests/test_docs.py \
+	tests/features/test_default_world.py tests/simulator/test_table_1.py tests/readers/test_workers.py
+
+quick: install ## Run the tests that are quick, while you work
+	@$(BIN)/pytest -q -n 2 $(SLOW:%=--ignore=%)
 
 study: install ## Test what the paper found on minutes of simulated traffic
 	@$(BIN)/pytest -q -m long
