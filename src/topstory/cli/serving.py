@@ -53,7 +53,12 @@ def serve(
 
 
 def export_journal(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="A service's data folder.")],
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA", help="A service's data folder, or the URL of its PostgreSQL journal."
+        ),
+    ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The log's folder to write.")],
     pool: Annotated[str, typer.Option(metavar="NAME", help="Which pool.")] = "front",
     part: Annotated[
@@ -80,15 +85,12 @@ def export_journal(
     from topstory.cli.wording import count
     from topstory.serving.archive import export
     from topstory.serving.clock import Clock
+    from topstory.serving.journals import journal_of
     from topstory.serving.pool import FOREVER
-    from topstory.serving.sqlite_journal import SqliteJournal
 
     if part not in ("all", "uniform"):
         raise typer.BadParameter(f"{part!r} is not all or uniform", param_hint="--part")
-    path = data / "journal.sqlite"
-    if not path.is_file():
-        raise FileNotFoundError(f"{data}: no service has kept a journal here")
-    journal = SqliteJournal(path)
+    journal = journal_of(data)
     try:
         now = FOREVER if unfinished else Clock(after=journal.last()[1]).now()
         told = export(journal, out, pool, "all" if part == "all" else "uniform", now)

@@ -11,6 +11,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Positive = Annotated[float, Meta(gt=0)]
 Count = Annotated[int, Meta(ge=1)]
 PoolName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+Postgres = Annotated[str, Meta(pattern=r"^postgres(ql)?://")]
 Role = Literal["decide", "feedback", "edit", "read"]
 
 ROLES: tuple[Role, ...] = ("decide", "feedback", "edit", "read")
@@ -63,6 +64,10 @@ class PoolConfig(Section, frozen=True):
 class JournalConfig(Section, frozen=True):
     """How the journal is kept."""
 
+    url: Annotated[
+        Postgres | None,
+        Meta(description="a PostgreSQL database to keep it in; not set: a file in `data`"),
+    ] = None
     decisions: Annotated[
         Literal["durable", "relaxed"],
         Meta(
@@ -168,5 +173,6 @@ def plain(config: Config) -> dict[str, Any]:
     """The configuration without its secrets, as it is journalled."""
     told: dict[str, Any] = msgspec.to_builtins(config)
     told.pop("signing")
+    told["journal"].pop("url")  # it may hold a password
     told["keys"] = [{"name": key.name, "roles": list(key.roles)} for key in config.keys]
     return told

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from topstory.serving.records import Decided, Entry
 
 
-class JournalError(Exception):
+class JournalError(OSError):
     """The journal cannot be read or written now: full, locked, or broken."""
 
 

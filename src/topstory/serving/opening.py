@@ -20,9 +20,9 @@ from topstory.serving.configuring import BadConfig, policy_parameters
 from topstory.serving.demo_articles import demo_articles
 from topstory.serving.feature_model import FeatureModel, load_feature_model
 from topstory.serving.journal import Journal
+from topstory.serving.journals import own_journal
 from topstory.serving.records import AnyRecord, Configured, Entry, Opened, Placed
 from topstory.serving.snapshots import Snapshots, checksum
-from topstory.serving.sqlite_journal import SqliteJournal
 from topstory.serving.state import Start, State
 
 log = logging.getLogger("topstory.serving")
@@ -47,7 +47,7 @@ def open_folder(config: Config) -> Opening:
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as undo:
         lock = undo.enter_context(closing(_locked(folder)))
-        journal = SqliteJournal(folder / "journal.sqlite", config.journal.lock_seconds)
+        journal = own_journal(config)
         undo.callback(journal.close)
         snapshots = Snapshots(folder / "snapshots")
         starts = Starts(folder / "start")

@@ -13,8 +13,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from topstory.serving import journal_rows as rows
 from topstory.serving.journal import Found, JournalError
-from topstory.serving.records import Decided, Entry, Paid, decode, encode
+from topstory.serving.records import Decided, Entry
 
 APPLICATION = 0x7453544A  # "tSTJ"
 VERSION = 1
@@ -37,32 +38,15 @@ CREATE INDEX decision_for ON journal (request, number) WHERE request IS NOT NULL
 # Many rows in one statement: sqlite3 lets go of the interpreter's lock for every step it takes, and
 # getting it back from a busy event loop costs milliseconds each time.
 _INSERTS = {
-    rows: f"INSERT INTO journal VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * rows)}"
-    for rows in (1024, 256, 64, 16, 4, 1)
+    size: f"INSERT INTO journal VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * size)}"
+    for size in (1024, 256, 64, 16, 4, 1)
 }
-_FOUND = """
-SELECT d.number, d.at, d.body, p.body FROM journal AS d
-LEFT JOIN journal AS p ON p.decision = d.number
-"""
-_READ = """
-SELECT j.number, j.at, j.body, d.body FROM journal AS j
-LEFT JOIN journal AS d ON d.number = j.decision
-WHERE j.number > ? ORDER BY j.number
-"""
-_HISTORY = """
-SELECT d.number, d.at, d.body, p.body FROM journal AS d
-LEFT JOIN journal AS p ON p.decision = d.number
-WHERE d.decision IS NULL AND d.number < ? ORDER BY d.number
-"""
-_PRUNE = """
-DELETE FROM journal
-WHERE (kind = 'Decided' AND number < ?) OR (decision IS NOT NULL AND decision < ?)
-"""
 
 
 class SqliteJournal:
     """A journal in a file; `append` has a connection of its own.
 
+    >>> from topstory.serving.records import Paid
     >>> journal = SqliteJournal(Path(":memory:"))
     >>> journal.append([Entry(1, 1_000, Paid(0, 1.0))])
     >>> journal.last()
@@ -108,13 +92,13 @@ class SqliteJournal:
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all of them in one durable commit, or none: JournalError."""
-        rows = [_row(entry) for entry in entries]
+        made = [rows.row(entry) for entry in entries]
         try:
             self._writer.execute("BEGIN IMMEDIATE")
             done = 0
             for size, statement in _INSERTS.items():
-                while len(rows) - done >= size:
-                    chunk = rows[done : done + size]
+                while len(made) - done >= size:
+                    chunk = made[done : done + size]
                     self._writer.execute(statement, list(chain.from_iterable(chunk)))
                     done += size
             self._writer.execute("COMMIT")
@@ -124,44 +108,30 @@ class SqliteJournal:
 
     def last(self) -> tuple[int, int]:
         """The number and time of the last record; (0, 0) if there is none."""
-        row = self._one("SELECT number, at FROM journal ORDER BY number DESC LIMIT 1")
-        return (0, 0) if row is None else (row[0], row[1])
+        found = self._one(rows.LAST)
+        return (0, 0) if found is None else (found[0], found[1])
 
     def read(self, after: int = 0) -> Iterator[tuple[Entry, Decided | None]]:
         """The records after that number; a payoff comes with its decision."""
-        try:
-            for number, at, body, of in self._reader.execute(_READ, (after,)):
-                yield Entry(number, at, decode(body)), None if of is None else _decided(of)
-        except sqlite3.Error as error:
-            raise JournalError(str(error)) from None
+        return map(rows.read, self._stream(rows.READ, after))
 
     def history(self, before: int) -> Iterator[tuple[Entry, float | None]]:
         """All records below that number but payoffs; a decision comes with its payoff, if any."""
-        try:
-            for number, at, body, paid in self._reader.execute(_HISTORY, (before,)):
-                yield Entry(number, at, decode(body)), _payoff(paid)
-        except sqlite3.Error as error:
-            raise JournalError(str(error)) from None
+        return map(rows.history, self._stream(rows.HISTORY, before))
 
     def decision(self, number: int) -> Found | None:
         """The decision of that number."""
-        return _found(self._one(f"{_FOUND} WHERE d.number = ? AND d.kind = 'Decided'", number))
+        return rows.decision(self._one(rows.DECISION, number))
 
     def request(self, request: str, since: int) -> Found | None:
         """The decision that was made for a client's request, not before that time."""
-        return _found(
-            self._one(
-                f"{_FOUND} WHERE d.request = ? AND d.at >= ? ORDER BY d.number DESC LIMIT 1",
-                request,
-                since,
-            )
-        )
+        return rows.decision(self._one(rows.REQUEST, request, since))
 
     def prune(self, before: int) -> int:
         """Drop decisions below that number, and their payoffs; how many records went."""
         try:
             self._writer.execute("BEGIN IMMEDIATE")
-            gone = self._writer.execute(_PRUNE, (before, before)).rowcount
+            gone = self._writer.execute(rows.PRUNE, (before, before)).rowcount
             self._writer.execute("UPDATE pruned SET before = max(before, ?)", (before,))
             self._writer.execute("COMMIT")
             return gone
@@ -194,33 +164,8 @@ class SqliteJournal:
         except sqlite3.Error as error:
             raise JournalError(str(error)) from None
 
-
-def _row(entry: Entry) -> tuple[Any, ...]:
-    record = entry.record
-    decision = record.decision if isinstance(record, Paid) else None
-    request = record.request if isinstance(record, Decided) else None
-    return (
-        *(entry.number, entry.at, type(record).__name__),
-        *(decision, request, encode(record)),
-    )
-
-
-def _decided(body: bytes) -> Decided:
-    record = decode(body)
-    assert isinstance(record, Decided)
-    return record
-
-
-def _found(row: Any) -> Found | None:
-    if row is None:
-        return None
-    number, at, body, paid = row
-    return Found(number, at, _decided(body), _payoff(paid))
-
-
-def _payoff(body: bytes | None) -> float | None:
-    if body is None:
-        return None
-    record = decode(body)
-    assert isinstance(record, Paid)
-    return record.payoff
+    def _stream(self, query: str, *parameters: Any) -> Iterator[Any]:
+        try:
+            yield from self._reader.execute(query, parameters)
+        except sqlite3.Error as error:
+            raise JournalError(str(error)) from None
