@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -42,6 +43,9 @@ def serve(config: Config, tell: Tell) -> None:
         service = Service(config, opening, signer_of(config))
         for decider in service.deciders.values():
             warm_up(decider.pool, decider.traffic)
+        # What is there by now stays: to look through it for garbage would hold up every visitor.
+        gc.collect()
+        gc.freeze()
         keeper = Keeper(service, opening.snapshots)
         limits = config.limits
         guard = Keys(keys, limits.rate, limits.burst)
