@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -40,7 +41,11 @@ def serve(config: Config, tell: Tell) -> None:
     try:
         keys, made = keys_of(config)
         service = Service(config, opening, signer_of(config))
-        warm_up(service)
+        for decider in service.deciders.values():
+            warm_up(decider.pool, decider.traffic)
+        # What is there by now stays: to look through it for garbage would hold up every visitor.
+        gc.collect()
+        gc.freeze()
         keeper = Keeper(service, opening.snapshots)
         limits = config.limits
         guard = Keys(keys, limits.rate, limits.burst)
