@@ -8,16 +8,23 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from scipy.sparse import csr_array
 from tests.studies.small import POLICIES, SIZES, logs, small_study
 
 import topstory as ts
 from topstory.evaluation import Outcome, run
 from topstory.evaluation.replay import replay_unwarned
+from topstory.events.contexts import as_contexts
+from topstory.features.offset import offset_by
+from topstory.models import LinearOffset
+from topstory.studies.facts import memberships
 from topstory.studies.journal import Journal
 
 ROOT = Path(__file__).parent.parent.parent
@@ -63,10 +70,40 @@ def test_a_cell_is_the_replay_of_the_evaluation_log_with_it(study: ts.Study) -> 
 
 def test_warm_policies_know_what_exploration_taught(study: ts.Study) -> None:
     given = logs()
-    offset = ts.fit_offset(given["exploration"]).table(given["evaluation"].articles)
+    offset = ts.fit_warm_offset(given["exploration"]).table(given["evaluation"].articles)
     policy = _policy(study, "egreedy-warm", offset=offset)
     result = ts.replay(policy, given["evaluation"])
     assert study.outcomes("egreedy-warm")[0].bucket("learning").ctr == result.learning.ctr
+
+
+def test_warm_offsets_are_bilinear_where_a_log_allows_it_and_the_report_tells(
+    study: ts.Study,
+) -> None:
+    explored = logs()["exploration"]
+    ours, theirs = (
+        fit(explored).table(explored.articles)
+        for fit in (ts.fit_warm_offset, ts.fit_bilinear_offset)
+    )
+    assert all((ours[article] == theirs[article]).all() for article in explored.articles)
+    wanted = f"bilinear logistic regression on {len(explored):,} events"
+    assert dict(study.report().settings)["warm offsets"] == wanted
+    for other in (
+        replace(explored, article_table=replace(explored.article_table, features=None)),
+        replace(explored, payoff=2 * explored.payoff),  # no clicks
+        replace(explored, payoff=0 * explored.payoff),  # not a single one
+        replace(explored, users=as_contexts(csr_array(np.asarray(explored.users) > 0.5))),
+    ):
+        assert offset_by(other) == "least squares"
+        assert isinstance(ts.fit_warm_offset(other), LinearOffset)
+
+
+def test_figure_5_counts_every_user_once() -> None:
+    users = [[0.9, 0.1, 1.0], [0.5, 0.5, 1.0]]
+    who = [0, 1, 1, 1]
+    log = ts.EventLog.from_arrays(users, [["a"]], [0] * 4, ["a"] * 4, [0, 1, 0, 0], visitor=who)
+    found = memberships(log)
+    assert found is not None
+    assert (found.above_half, sum(found.counts)) == (0.5, 2)
 
 
 def test_every_row_of_the_table_of_runs_is_a_replay(study: ts.Study) -> None:

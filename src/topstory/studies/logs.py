@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from topstory.events import EventLog
-from topstory.models import fit_offset
+from topstory.features.offset import fit_warm_offset
 from topstory.studies.facts import fingerprint
 
 FIRST_TENTH = "the tuning log's first tenth"
@@ -25,7 +25,7 @@ class Logs:
     def offset(self, log: EventLog) -> Mapping[str, Any]:
         """The warm policies' user-specific offsets for a log's articles."""
         assert self.exploration is not None
-        return fit_offset(self.exploration).table(log.articles)
+        return fit_warm_offset(self.exploration).table(log.articles)
 
 
 class Source(Protocol):

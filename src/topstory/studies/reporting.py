@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from topstory.report import LogFacts, Report
-from topstory.studies.facts import LogSummary
+from topstory.studies.facts import EXPLORATION, LogSummary
 from topstory.studies.figures import curves, histogram, ridges, scatters, series
 from topstory.studies.numbers import number
 from topstory.studies.settings import LEARNERS, Settings
@@ -98,6 +98,7 @@ def _settings(study: Study) -> list[tuple[str, str]]:
         ("α tried", _grid(settings, "ucb")),
         ("ridge", "1" + "".join(f", {ridge:g}" for ridge in settings.ridges)),
         ("tuned on", f"the {settings.tune_on} bucket"),
+        *_offset(study),
         ("seeds averaged", repeats),
         ("seed", f"{settings.seed}"),
         ("replays", f"{replays:,} over {events:,} events"),
@@ -111,6 +112,13 @@ def _settings(study: Study) -> list[tuple[str, str]]:
             ),
         ),
     ]
+
+
+def _offset(study: Study) -> list[tuple[str, str]]:
+    explored = study.logs.get(EXPLORATION)
+    if explored is None or not any("warm" in policy for policy in study.settings.policies):
+        return []
+    return [("warm offsets", f"{explored.offset_by} on {explored.inspection.events:,} events")]
 
 
 def _grid(settings: Settings, policy: str) -> str:
