@@ -39,6 +39,10 @@ def told(study: ts.Study) -> dict[Any, Any]:
     }
 
 
+def without_features(log: ts.EventLog) -> ts.EventLog:
+    return replace(log, article_table=replace(log.article_table, features=None))
+
+
 def _policy(study: ts.Study, name: str, **given: Any) -> ts.Policy:
     numbers: dict[str, Any] = dict(study.chosen(name))
     return ts.policy(name, **numbers, **given)
@@ -88,7 +92,7 @@ def test_warm_offsets_are_bilinear_where_a_log_allows_it_and_the_report_tells(
     wanted = f"bilinear logistic regression on {len(explored):,} events"
     assert dict(study.report().settings)["warm offsets"] == wanted
     for other in (
-        replace(explored, article_table=replace(explored.article_table, features=None)),
+        without_features(explored),
         replace(explored, payoff=2 * explored.payoff),  # no clicks
         replace(explored, payoff=0 * explored.payoff),  # not a single one
         replace(explored, users=as_contexts(csr_array(np.asarray(explored.users) > 0.5))),
@@ -274,6 +278,14 @@ def test_the_runs_are_written_as_parquet(study: ts.Study) -> None:
         ({"engine": "spark"}, "engine must be one of serial, local, ray"),
         ({"sizes": [2.0]}, "a size is above 0 and at most 1"),
         ({"tuning": logs()["tuning"][:0]}, "the tuning log has no events"),
+        (
+            {"evaluation": without_features(logs()["evaluation"])},
+            "the evaluation log's articles have no features, and the tuning log's [0-9]",
+        ),
+        (
+            {"evaluation": replace(logs()["evaluation"], users=np.ones((8_000, 2), np.float32))},
+            "the evaluation log's contexts have 2 features, and the tuning log's [0-9]",
+        ),
     ],
 )
 def test_what_cannot_be_studied_is_refused(

@@ -1,5 +1,7 @@
 """`topstory study`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,7 +97,7 @@ def study(
         )
     }
     console = remarks()
-    with told_once(console), work_bar(console, "study") as follow:
+    with told_once(console), work_bar(console, "study") as follow, _resumable():
         found = ts.study(
             out,
             scale=scale,
@@ -127,6 +129,14 @@ def study(
         print_json(told)
     else:
         _show(told)
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command goes on where it was") from None
 
 
 def _show(told: "StudyReport") -> None:

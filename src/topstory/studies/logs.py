@@ -79,6 +79,11 @@ class OwnLogs:
                     f"the {role} log's contexts have {log.dimension} features, and the tuning "
                     f"log's {self.tuning.dimension}: a study needs the same for all"
                 )
+            if not raw and _features(log) != _features(self.tuning):
+                raise ValueError(
+                    f"the {role} log's articles have {_features(log)} features, and the tuning "
+                    f"log's {_features(self.tuning)}: a study needs the same for all"
+                )
 
     @cached_property
     def known_by(self) -> dict[str, str]:
@@ -110,3 +115,7 @@ class OwnLogs:
 
         builder = FeatureBuilder().fit(exploration)
         return Logs(*(builder.apply(log) for log in (self.tuning, self.evaluation, exploration)))
+
+
+def _features(log: EventLog) -> int | str:
+    return "no" if log.features is None else log.features.shape[1]
