@@ -246,6 +246,11 @@ def test_the_ridge_is_searched_beside_the_papers_one(tmp_path: Path) -> None:
     assert told_of.ridge == best.parameters.get("ridge", 1.0)
     assert best.deployment.value >= found.tunings["linucb-disjoint"].best().deployment.value
     assert found.chosen("linucb-disjoint").keys() == {"alpha"}  # the table keeps the paper's
+    (sentence,) = [each for each in found.report().summary if "ridge of 1" in each]
+    gain = told_of.gain.value or 0.0
+    assert (f"a ridge of {told_of.ridge:g} earned {100 * gain:.1f} % more" in sentence) == (
+        gain > 0
+    )
 
 
 def test_without_exploration_the_tuning_logs_first_tenth_serves(tmp_path: Path) -> None:

@@ -26,20 +26,20 @@ LIBRARIES = ("numpy", "numba", "pyarrow", "scipy")
 
 def report(study: Study) -> Report:
     """All that the report shows."""
-    table, clouds = table1(study), scatters(study)
+    table, clouds, searched = table1(study), scatters(study), ridges(study)
     best = study.reference("omniscient", "tuning").bucket("deployment")
     logs = study.logs
     shown = logs["tuning"].memberships if "tuning" in logs else None
     return Report(
         title="Which policy to run",
-        summary=summary(table, clouds),
+        summary=summary(table, clouds, searched),
         table=table,
         curves=curves(study),
         tuning_omniscient=number(best.relative_ctr, best.relative_interval),
         scatters=clouds,
         histogram=histogram(shown),
         series=series(study),
-        ridges=ridges(study),
+        ridges=searched,
         logs=tuple(
             _facts(logs[role]) for role in ("tuning", "evaluation", "exploration") if role in logs
         ),

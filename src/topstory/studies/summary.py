@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topstory.report import Cell, Number, Row, Scatter, Table1
+from topstory.report import Cell, Number, Ridge, Row, Scatter, Table1
 from topstory.studies.settings import BASELINE
 
 CONTEXT_FREE = ("egreedy", "ucb")
 GREEK = {"epsilon": "ε", "alpha": "α"}
 
 
-def summary(table: Table1, scatters: Sequence[Scatter]) -> tuple[str, ...]:
+def summary(
+    table: Table1, scatters: Sequence[Scatter], ridges: Sequence[Ridge] = ()
+) -> tuple[str, ...]:
     """Sentences, the most important first."""
     return tuple(
         sentence
@@ -21,6 +23,7 @@ def summary(table: Table1, scatters: Sequence[Scatter]) -> tuple[str, ...]:
             _exploring(table),
             _sparse(table),
             _lifted(scatters),
+            _searched(ridges),
         )
         for sentence in sentences
     )
@@ -136,6 +139,20 @@ def _lifted(scatters: Sequence[Scatter]) -> Iterator[str]:
         yield (
             f"The articles that {most.name} chose most earned {more:.0f} % more from the users it "
             "chose them for than from users at random."
+        )
+
+
+def _searched(ridges: Sequence[Ridge]) -> Iterator[str]:
+    known = [each for each in ridges if each.gain.value is not None]
+    if known:
+        most = max(known, key=lambda each: each.gain.value or 0.0)
+        if (most.gain.value or 0.0) <= 0:
+            yield "The paper's ridge of 1 left nothing on the table: no other earned more."
+            return
+        yield (
+            f"The paper's ridge of 1 left most on the table with {most.name} at "
+            f"{100 * most.size:g} % of the data: a ridge of {most.ridge:g} earned "
+            f"{_percent(most.gain.value)} more{_lift_ends(most.gain)}."
         )
 
 
