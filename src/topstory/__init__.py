@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from topstory.explorers import UpperConfidence as UpperConfidence
     from topstory.features import FeatureBuilder as FeatureBuilder
     from topstory.features import fit_bilinear_offset as fit_bilinear_offset
+    from topstory.features import fit_warm_offset as fit_warm_offset
     from topstory.models import ContextFree as ContextFree
     from topstory.models import DisjointLinear as DisjointLinear
     from topstory.models import Hindsight as Hindsight
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "events": ("Event", "EventLog", "inspect"),
     "events.simulator": ("TodayModule",),
-    "features": ("FeatureBuilder", "fit_bilinear_offset"),
+    "features": ("FeatureBuilder", "fit_bilinear_offset", "fit_warm_offset"),
     "models": (
         *("ContextFree", "DisjointLinear", "Hindsight", "HybridLinear"),
         *("Nothing", "Segmented", "Warm", "fit_offset"),

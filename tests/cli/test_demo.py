@@ -19,7 +19,7 @@ def test_it_replays_the_twelve_over_a_simulated_log() -> None:
     random = ts.replay(ts.policy("random", seed=3), log, seed=3)
     assert told["random_ctr"] == pytest.approx(random.random_ctr)
     assert [policy["policy"] for policy in told["policies"]] == list(REGISTRY)
-    offset = ts.fit_offset(explored).table(log.articles)
+    offset = ts.fit_warm_offset(explored).table(log.articles)
     warm = ts.replay(ts.policy("ucb-warm", alpha=0.4, offset=offset, seed=3), log, seed=3)
     by_name = {policy["policy"]: policy for policy in told["policies"]}
     assert by_name["ucb-warm"]["deployment"]["ctr"] == warm.deployment.ctr

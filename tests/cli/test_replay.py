@@ -140,7 +140,7 @@ def test_a_biased_log_is_warned_of_once_and_on_standard_error(logs: Path) -> Non
 def test_without_warm_from_offsets_come_from_the_first_tenth(logs: Path) -> None:
     told = answer("replay", logs / "uniform", "--policy", "ucb-warm,ucb")
     log = ts.EventLog.read(logs / "uniform")
-    offset = ts.fit_offset(log[:2_000]).table(log.articles)
+    offset = ts.fit_warm_offset(log[:2_000]).table(log.articles)
     assert told["warm"] == {"source": "first tenth", "events": 2_000, "articles": 43}
     assert told["events"] == 18_000
     warm = ts.replay(ts.policy("ucb-warm", offset=offset), log[2_000:])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +64,64 @@ def test_it_tells_what_study_finds(logs: Path, tmp_path: Path) -> None:
     assert told["replays"] == len(found.tuned) + len(found.evaluated)
 
 
-@pytest.mark.parametrize("learned", [False, True])
-def test_without_logs_it_simulates_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learned: bool
+def test_without_logs_it_simulates_them_and_learns_features(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SCALES, "demo", Scale(20_000, 20_000, 30_000, users=5_000, learned=learned))
+    monkeypatch.setitem(SCALES, "demo", Scale(20_000, 20_000, 30_000, users=5_000))
     told = answer("study", tmp_path / "out", *SMALL)
     assert [row["policy"] for row in told["table"]["rows"]] == ["egreedy", "ucb", "ucb-warm"]
-    assert (tmp_path / "out" / "features.safetensors").exists() == learned
+    assert (tmp_path / "out" / "features.safetensors").exists()
     again = answer("study", tmp_path / "out", *SMALL)
     assert again["table"] == told["table"]
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(logs: Path, tmp_path: Path) -> None:
+    """Interrupted once its first run is recorded; then it goes on, and repeats none of them."""
+    out = tmp_path / "out"
+    command = [
+        Path(sys.executable).with_name("topstory"),
+        "study",
+        out,
+        *given(logs),
+        "--engine",
+        "serial",
+    ]
+    process = subprocess.Popen([str(word) for word in command], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (recorded := _runs(out)) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert (process.returncode, said) == (
+        130,
+        "interrupted; the same command goes on where it was\n",
+    )
+    answer("study", out, *given(logs))
+    again = _runs(out)
+    assert again[: len(recorded)] == recorded
+    assert len(again) == len(set(again))
+
+
+def _runs(out: Path) -> list[bytes]:
+    journal = out / "journal.jsonl"
+    lines = journal.read_bytes().splitlines() if journal.exists() else []
+    return [line for line in lines if line.startswith(b'{"type":"run"') and line.endswith(b"}")]
+
+
+def test_a_file_is_no_folder_for_a_study(logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("years of work")
+    told = run("study", tmp_path / "out", *given(logs), status=1).stderr
+    assert "is a file, and a study needs a folder" in told
+    assert (tmp_path / "out").read_text() == "years of work"
+
+
+def test_a_log_that_is_not_there_is_told(logs: Path, tmp_path: Path) -> None:
+    told = run(
+        "study", tmp_path / "out", "--tuning", logs / "none", "--evaluation", logs, status=1
+    ).stderr
+    assert told.count("\n") == 1
+    assert "there is no such folder" in told
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_a_warm_policy_takes_offsets_from_another_log_or_the_first_tenth(logs: P
     arguments = ("tune", logs / "uniform", "--policy", "ucb-warm", "--grid", "0.2")
     log, explored = (ts.EventLog.read(logs / name) for name in ("uniform", "explored"))
     given = answer(*arguments, "--warm-from", logs / "explored")
-    offset = ts.fit_offset(explored).table(log.articles)
+    offset = ts.fit_warm_offset(explored).table(log.articles)
     wanted = ts.tune("ucb-warm", log, grid=[0.2], offset=offset).best().deployment.value
     assert given["curves"][0]["points"][0]["deployment"]["relative_ctr"] == wanted
     assert answer(*arguments)["events"] == len(log) - len(log) // 10

@@ -138,6 +138,33 @@ def test_it_prints_without_controls(browser: Browser, out: Path) -> None:
     assert paper.page.locator(".table1").is_visible()
 
 
+def test_on_paper_every_plot_fits_its_frame_and_comes_back_on_screen(
+    browser: Browser, out: Path
+) -> None:
+    """The sheet is A4's 210 mm less margins of 12: 703 pixels. Drawn for a wider screen before."""
+    screen: Any = {"width": 1280, "height": 900}
+    # Playwright waits by evaluating strings, which the page itself forbids.
+    paper = Opened(browser, out / "report.html", viewport=screen, bypass_csp=True)
+    width = "document.querySelector('.plot .main-svg').getBoundingClientRect().width"
+    on_screen = paper.page.evaluate(width)
+    paper.page.emulate_media(media="print")
+    paper.page.set_viewport_size({"width": 703, "height": 994})
+    paper.page.wait_for_function(f"{width} < 400")
+    over = paper.page.evaluate(
+        """[...document.querySelectorAll('figure')].map(frame => {
+            const drawn = frame.querySelector('.main-svg').getBoundingClientRect();
+            const box = frame.getBoundingClientRect();
+            return Math.max(drawn.right - box.right, box.right - innerWidth);
+        })"""
+    )
+    assert len(over) == PLOTS
+    assert max(over) <= 0, over
+    paper.page.set_viewport_size(screen)
+    paper.page.emulate_media(media="screen")
+    paper.page.wait_for_function(f"Math.abs({width} - {on_screen}) < 1")
+    assert paper.said == []
+
+
 @pytest.mark.parametrize("key", ["figure2", "figure3", "figure4", "figure5", "over_time"])
 def test_each_figure_stands_on_its_own(browser: Browser, out: Path, key: str) -> None:
     alone = Opened(browser, out / "figures" / f"{key}.html")

@@ -63,10 +63,14 @@ def test_who_knows_the_user_beats_hindsight(report: Report, model: str) -> None:
     assert ctr(report, MODELS[model]) > omniscient
 
 
-def test_hybrid_learns_from_other_articles_when_data_are_sparse(report: Report) -> None:
-    best = ctr(report, "linucb-hybrid", 0.01)
-    assert best > max(ctr(report, name, 0.01) for name in ("ucb-seg", "linucb-disjoint"))
-    assert ctr(report, "egreedy-hybrid", 0.01) > ctr(report, "egreedy-disjoint", 0.01)
+@pytest.mark.parametrize("size", [0.05, 0.01])
+def test_hybrid_learns_from_other_articles_when_data_are_sparse(
+    report: Report, size: float
+) -> None:
+    for explorer in ("linucb", "egreedy"):
+        others = (f"{explorer}-disjoint", "ucb-seg" if explorer == "linucb" else "egreedy-seg")
+        best = ctr(report, f"{explorer}-hybrid", size)
+        assert best > max(ctr(report, name, size) for name in others)
 
 
 @pytest.mark.parametrize("policy", ["egreedy", "egreedy-seg", "ucb-seg", "ucb", "linucb-disjoint"])

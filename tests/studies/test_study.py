@@ -8,16 +8,23 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from scipy.sparse import csr_array
 from tests.studies.small import POLICIES, SIZES, logs, small_study
 
 import topstory as ts
 from topstory.evaluation import Outcome, run
 from topstory.evaluation.replay import replay_unwarned
+from topstory.events.contexts import as_contexts
+from topstory.features.offset import offset_by
+from topstory.models import LinearOffset
+from topstory.studies.facts import memberships
 from topstory.studies.journal import Journal
 
 ROOT = Path(__file__).parent.parent.parent
@@ -30,6 +37,10 @@ def told(study: ts.Study) -> dict[Any, Any]:
         for stage, outcomes in (("tuning", study.tuned), ("evaluation", study.evaluated))
         for made, o in outcomes.items()
     }
+
+
+def without_features(log: ts.EventLog) -> ts.EventLog:
+    return replace(log, article_table=replace(log.article_table, features=None))
 
 
 def _policy(study: ts.Study, name: str, **given: Any) -> ts.Policy:
@@ -63,10 +74,40 @@ def test_a_cell_is_the_replay_of_the_evaluation_log_with_it(study: ts.Study) -> 
 
 def test_warm_policies_know_what_exploration_taught(study: ts.Study) -> None:
     given = logs()
-    offset = ts.fit_offset(given["exploration"]).table(given["evaluation"].articles)
+    offset = ts.fit_warm_offset(given["exploration"]).table(given["evaluation"].articles)
     policy = _policy(study, "egreedy-warm", offset=offset)
     result = ts.replay(policy, given["evaluation"])
     assert study.outcomes("egreedy-warm")[0].bucket("learning").ctr == result.learning.ctr
+
+
+def test_warm_offsets_are_bilinear_where_a_log_allows_it_and_the_report_tells(
+    study: ts.Study,
+) -> None:
+    explored = logs()["exploration"]
+    ours, theirs = (
+        fit(explored).table(explored.articles)
+        for fit in (ts.fit_warm_offset, ts.fit_bilinear_offset)
+    )
+    assert all((ours[article] == theirs[article]).all() for article in explored.articles)
+    wanted = f"bilinear logistic regression on {len(explored):,} events"
+    assert dict(study.report().settings)["warm offsets"] == wanted
+    for other in (
+        without_features(explored),
+        replace(explored, payoff=2 * explored.payoff),  # no clicks
+        replace(explored, payoff=0 * explored.payoff),  # not a single one
+        replace(explored, users=as_contexts(csr_array(np.asarray(explored.users) > 0.5))),
+    ):
+        assert offset_by(other) == "least squares"
+        assert isinstance(ts.fit_warm_offset(other), LinearOffset)
+
+
+def test_figure_5_counts_every_user_once() -> None:
+    users = [[0.9, 0.1, 1.0], [0.5, 0.5, 1.0]]
+    who = [0, 1, 1, 1]
+    log = ts.EventLog.from_arrays(users, [["a"]], [0] * 4, ["a"] * 4, [0, 1, 0, 0], visitor=who)
+    found = memberships(log)
+    assert found is not None
+    assert (found.above_half, sum(found.counts)) == (0.5, 2)
 
 
 def test_every_row_of_the_table_of_runs_is_a_replay(study: ts.Study) -> None:
@@ -205,6 +246,11 @@ def test_the_ridge_is_searched_beside_the_papers_one(tmp_path: Path) -> None:
     assert told_of.ridge == best.parameters.get("ridge", 1.0)
     assert best.deployment.value >= found.tunings["linucb-disjoint"].best().deployment.value
     assert found.chosen("linucb-disjoint").keys() == {"alpha"}  # the table keeps the paper's
+    (sentence,) = [each for each in found.report().summary if "ridge of 1" in each]
+    gain = told_of.gain.value or 0.0
+    assert (f"a ridge of {told_of.ridge:g} earned {100 * gain:.1f} % more" in sentence) == (
+        gain > 0
+    )
 
 
 def test_without_exploration_the_tuning_logs_first_tenth_serves(tmp_path: Path) -> None:
@@ -237,6 +283,14 @@ def test_the_runs_are_written_as_parquet(study: ts.Study) -> None:
         ({"engine": "spark"}, "engine must be one of serial, local, ray"),
         ({"sizes": [2.0]}, "a size is above 0 and at most 1"),
         ({"tuning": logs()["tuning"][:0]}, "the tuning log has no events"),
+        (
+            {"evaluation": without_features(logs()["evaluation"])},
+            "the evaluation log's articles have no features, and the tuning log's [0-9]",
+        ),
+        (
+            {"evaluation": replace(logs()["evaluation"], users=np.ones((8_000, 2), np.float32))},
+            "the evaluation log's contexts have 2 features, and the tuning log's [0-9]",
+        ),
     ],
 )
 def test_what_cannot_be_studied_is_refused(

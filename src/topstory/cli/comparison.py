@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import topstory as ts
 from topstory.cli.choosing import Parameters, warm
 from topstory.cli.consoles import remarks
+from topstory.cli.exploring import Explored, Source, explored
 from topstory.cli.progress import Bar
 from topstory.cli.report import (
     BucketReport,
@@ -24,15 +24,6 @@ from topstory.evaluation import Bucket, Interval, Lift
 from topstory.policies import REGISTRY
 
 BASELINE = "egreedy"
-FIRST_TENTH = "first tenth"
-
-
-@dataclass(frozen=True)
-class Source:
-    """A log, and what to call it."""
-
-    name: str
-    log: ts.EventLog
 
 
 def compare(
@@ -48,14 +39,13 @@ def compare(
     Offsets of warm policies come from `warm_from`, or from the first tenth of the log: then all
     policies are replayed on the rest.
     """
-    log, fitted_on = source.log, None
+    log, found = source.log, None
     if not len(log):
         raise ValueError(f"{source.name}: the log has no events")
     if any(warm(name) for name in asked):
-        fitted_on = warm_from or Source(FIRST_TENTH, log[: len(log) // 10])
-        if warm_from is None:
-            log = log[len(log) // 10 :]
-    offset = _offset(fitted_on, log) if fitted_on else {}
+        found = explored(source, warm_from)
+        log = found.log
+    offset = found.offset if found else {}
     policies = {
         name: ts.policy(name, seed=seed, **parameters, **({"offset": offset} if warm(name) else {}))
         for name, parameters in asked.items()
@@ -69,21 +59,7 @@ def compare(
             ts.replay(policy, log[:1])
             follow = bar.next(REGISTRY[name].paper)
             results[name] = ts.replay(policy, log, size=size, seed=seed, progress=follow)
-    return _report(source.name, log, results, told, fitted_on, len(offset))
-
-
-def _offset(fitted_on: Source, log: ts.EventLog) -> dict[str, object]:
-    if not len(fitted_on.log):
-        raise ValueError(
-            f"{fitted_on.name}: there are no events to fit the warm policies' offsets on; "
-            "name another log with --warm-from"
-        )
-    if fitted_on.log.dimension != log.dimension:
-        raise ValueError(
-            f"{fitted_on.name}: its contexts have {fitted_on.log.dimension} features, those of "
-            f"the log to replay {log.dimension}; offsets carry over between equals only"
-        )
-    return dict(ts.fit_offset(fitted_on.log).table(log.articles))
+    return _report(source.name, log, results, told, found)
 
 
 def _report(
@@ -91,8 +67,7 @@ def _report(
     log: ts.EventLog,
     results: Mapping[str, ts.Result],
     told: list[str],
-    fitted_on: Source | None,
-    offsets: int,
+    found: Explored | None,
 ) -> Report:
     first = next(iter(results.values()))
     base = results.get(BASELINE)
@@ -113,7 +88,9 @@ def _report(
         seed=first.seed,
         uniformity=UniformityReport(tested.statistic, tested.degrees_of_freedom, tested.p_value),
         warnings=tuple(told),
-        warm=WarmReport(fitted_on.name, len(fitted_on.log), offsets) if fitted_on else None,
+        warm=WarmReport(found.source.name, len(found.source.log), len(found.offset))
+        if found
+        else None,
         policies=tuple(_policy(key, result, base, len(log)) for key, result in results.items()),
     )
 

@@ -32,8 +32,9 @@ def demo(
     is that policy's own: it does not allow for having picked the best of ten.
     """
     from topstory.cli.choosing import chosen
-    from topstory.cli.comparison import Source, compare
+    from topstory.cli.comparison import compare
     from topstory.cli.consoles import answers
+    from topstory.cli.exploring import Source
     from topstory.cli.printing import print_report
     from topstory.events.simulator import TodayModule
 

@@ -33,8 +33,8 @@ def told(command: Callable[P, None]) -> Callable[P, None]:
             sys.stdout.flush()
         except (typer.Exit, typer.BadParameter):
             raise
-        except KeyboardInterrupt:
-            _say("interrupted", INTERRUPTED)
+        except KeyboardInterrupt as stop:
+            _say(str(stop) or "interrupted", INTERRUPTED)
         except BrokenPipeError:
             # Whoever read the answer has seen enough; Python would still flush to the closed pipe.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -66,7 +66,8 @@ def replay(
     # Imported here: these need compiled kernels, and --help does not.
     import topstory as ts
     from topstory.cli.choosing import chosen, meaningless, warm
-    from topstory.cli.comparison import Source, compare
+    from topstory.cli.comparison import compare
+    from topstory.cli.exploring import Source
     from topstory.cli.printing import print_report
 
     given = {

@@ -1,9 +1,13 @@
 """`topstory study`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from topstory.cli.options import Address, AsJson, Bucket, EngineName, Repeats, Seed
 
 if TYPE_CHECKING:
     from topstory.cli.study_report import StudyReport
@@ -55,18 +59,8 @@ def study(
     alphas: Annotated[
         str | None, typer.Option(metavar="A,B,…", help="Values of alpha to try.")
     ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="How many seeds to average. By default 1, and 3 for sizes of 5 % and below.",
-        ),
-    ] = None,
-    tune_on: Annotated[
-        str,
-        typer.Option(metavar="BUCKET", help="The bucket that decides: deployment or learning."),
-    ] = "deployment",
+    repeats: Repeats = None,
+    tune_on: Bucket = "deployment",
     tune_ridge: Annotated[
         bool,
         typer.Option(
@@ -74,19 +68,10 @@ def study(
             help="Search the ridge of disjoint and hybrid models as well, and say what it earns.",
         ),
     ] = False,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="The same seed, the same result.")
-    ] = 0,
-    engine: Annotated[
-        str, typer.Option(metavar="NAME", help="Where: serial, local (all cores) or ray.")
-    ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(metavar="A", help="ray: the cluster's address. By default this machine."),
-    ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of a table.")
-    ] = False,
+    seed: Seed = 0,
+    engine: EngineName = "local",
+    address: Address = None,
+    json: AsJson = False,
 ) -> None:
     """The paper's whole evaluation: tune every policy, judge it on another log, write a report.
 
@@ -112,7 +97,7 @@ def study(
         )
     }
     console = remarks()
-    with told_once(console), work_bar(console, "study") as follow:
+    with told_once(console), work_bar(console, "study") as follow, _resumable():
         found = ts.study(
             out,
             scale=scale,
@@ -144,6 +129,14 @@ def study(
         print_json(told)
     else:
         _show(told)
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command goes on where it was") from None
 
 
 def _show(told: "StudyReport") -> None:

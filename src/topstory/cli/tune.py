@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from topstory.cli.options import Address, AsJson, Bucket, EngineName, Repeats, Seed
+
 if TYPE_CHECKING:
     from topstory.cli.tune_report import TuneReport
 
@@ -30,27 +32,15 @@ def tune(
             help="The shares of retained events to learn from; each is tuned on its own.",
         ),
     ] = "1",
-    on: Annotated[
-        str,
-        typer.Option(metavar="BUCKET", help="The bucket that decides: deployment or learning."),
-    ] = "deployment",
+    on: Bucket = "deployment",
     ridge: Annotated[
         str | None,
         typer.Option(
             metavar="R,S,…", help="disjoint, hybrid: values of the ridge to search as well."
         ),
     ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="How many seeds to average. By default 1, and 3 for sizes of 5 % and below.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="The same seed, the same result.")
-    ] = 0,
+    repeats: Repeats = None,
+    seed: Seed = 0,
     warm_from: Annotated[
         Path | None,
         typer.Option(
@@ -59,16 +49,9 @@ def tune(
             "By default it is LOG's first tenth, and the rest is tuned on.",
         ),
     ] = None,
-    engine: Annotated[
-        str, typer.Option(metavar="NAME", help="Where: serial, local (all cores) or ray.")
-    ] = "local",
-    address: Annotated[
-        str | None,
-        typer.Option(metavar="A", help="ray: the cluster's address. By default this machine."),
-    ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of a table.")
-    ] = False,
+    engine: EngineName = "local",
+    address: Address = None,
+    json: AsJson = False,
 ) -> None:
     """Which parameter is best for a policy: a replay for each value of a grid, side by side.
 
@@ -79,6 +62,7 @@ def tune(
     import topstory as ts
     from topstory.cli.choosing import meaningless, warm
     from topstory.cli.consoles import remarks
+    from topstory.cli.exploring import Source, explored
     from topstory.cli.lists import numbers
     from topstory.cli.printing import print_json
     from topstory.cli.progress import work_bar
@@ -95,15 +79,12 @@ def tune(
         numbers(sizes, "--sizes"),
         numbers(ridge, "--ridge"),
     )
-    events = ts.EventLog.read(log)
-    given = {}
+    source = Source(str(log), ts.EventLog.read(log))
+    events, given = source.log, {}
     if warm(policy):
-        explored, events = (
-            (ts.EventLog.read(warm_from), events)
-            if warm_from is not None
-            else (events[: len(events) // 10], events[len(events) // 10 :])
-        )
-        given = {"offset": ts.fit_offset(explored).table(events.articles)}
+        other = None if warm_from is None else Source(str(warm_from), ts.EventLog.read(warm_from))
+        _, offset, events = explored(source, other)
+        given = {"offset": offset}
     console = remarks()
     with told_once(console), work_bar(console, policy) as progress:
         tuning = ts.tune(

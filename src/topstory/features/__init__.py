@@ -5,7 +5,7 @@ from topstory.features.builder import FeatureBuilder
 from topstory.features.categories import Categories
 from topstory.features.clusters import SoftClusters
 from topstory.features.encoder import Encoder
-from topstory.features.offset import fit_bilinear_offset
+from topstory.features.offset import fit_bilinear_offset, fit_warm_offset
 from topstory.features.support import Support
 from topstory.features.unit_length import UnitLength
 
@@ -18,4 +18,5 @@ __all__ = [
     "Support",
     "UnitLength",
     "fit_bilinear_offset",
+    "fit_warm_offset",
 ]

@@ -1,4 +1,4 @@
-"""The warm policies' offset by the bilinear logistic regression on z (paper, §5.3 II)."""
+"""The warm policies' offset, by the bilinear logistic regression on z (paper, §5.3 II)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,32 @@ import numpy as np
 from topstory.events import EventLog
 from topstory.events.contexts import SparseContexts
 from topstory.features.bilinear import BilinearLogistic
-from topstory.models.offset import LinearOffset
+from topstory.models.offset import LinearOffset, fit_offset
+
+BILINEAR, LEAST_SQUARES = "bilinear logistic regression", "least squares"
+
+
+def offset_by(log: EventLog) -> str:
+    """What the warm policies' offset can be fitted by on a log.
+
+    The paper's bilinear logistic regression needs article features, dense contexts, and payoffs
+    that are clicks. Least squares takes any log.
+    """
+    clicks = len(log) and log.payoff.min() >= 0 and log.payoff.max() <= 1 and 0 < log.ctr < 1
+    dense = not isinstance(log.users, SparseContexts)
+    return BILINEAR if log.features is not None and dense and clicks else LEAST_SQUARES
+
+
+def fit_warm_offset(log: EventLog) -> LinearOffset:
+    """The warm policies' offset from random exploration, by `offset_by(log)`.
+
+    >>> log = EventLog.from_arrays([[1.0]] * 4, [["rain"]], [0] * 4, ["rain"] * 4, [0, 1, 0, 0])
+    >>> offset_by(log)  # its article has no features
+    'least squares'
+    >>> fit_warm_offset(log).table(log.articles)
+    {'rain': array([0.])}
+    """
+    return fit_bilinear_offset(log) if offset_by(log) == BILINEAR else fit_offset(log)
 
 
 def fit_bilinear_offset(log: EventLog, ridge: float = 1.0, seed: int = 0) -> LinearOffset:

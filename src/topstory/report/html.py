@@ -12,7 +12,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from topstory.report.figures import Figure, figures
 from topstory.report.records import Report
 from topstory.report.style import look
-from topstory.report.wording import between, ctr, percent, share, tip
+from topstory.report.wording import between, ctr, percent, share, tip, unbroken
 
 SCRIPT = "plotly.min.js"
 
@@ -63,6 +63,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals.update(between=between, ctr=ctr, look=look, percent=percent, share=share, tip=tip)
+    made.filters["unbroken"] = unbroken
     return made
 
 

@@ -21,12 +21,12 @@ def percent(value: float | None) -> str:
     """A lift.
 
     >>> percent(0.1234), percent(-0.05), percent(0.0)
-    ('12.3%', '−5%', '0%')
+    ('12.3%', '−5.0%', '0%')
     """
     if value is None:
         return NOTHING
     rounded = round(100 * value, 1)
-    return f"{rounded:g}%".replace("-", "−") if rounded else "0%"
+    return f"{rounded:.1f}%".replace("-", "−") if rounded else "0%"
 
 
 def share(value: float) -> str:
@@ -36,6 +36,15 @@ def share(value: float) -> str:
     ('5 %', '100 %')
     """
     return f"{100 * value:g} %"
+
+
+def unbroken(text: str) -> str:
+    r"""A sentence whose lines end nowhere inside "ε-greedy" or before a percent sign.
+
+    >>> unbroken("ε-greedy, 5 %")
+    'ε\u2011greedy, 5\xa0%'
+    """
+    return text.replace("ε-greedy", "ε\N{NON-BREAKING HYPHEN}greedy").replace(" %", "\xa0%")
 
 
 def between(number: Number, lift: bool = False) -> str:

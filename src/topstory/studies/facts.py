@@ -10,8 +10,10 @@ import numpy as np
 
 from topstory.events import EventLog, Inspection, inspect
 from topstory.events.contexts import SparseContexts
+from topstory.features.offset import offset_by
 
 BINS = 20
+EXPLORATION = "exploration"
 ENTRIES = 1 << 22  # hashed at a time
 
 
@@ -29,11 +31,13 @@ class LogSummary(msgspec.Struct, frozen=True):
     role: str  # tuning, evaluation or exploration
     inspection: Inspection
     memberships: Memberships | None
+    offset_by: str | None = None  # of an exploration: how the warm policies' offset is fitted
 
 
 def summarise(role: str, log: EventLog) -> LogSummary:
     """Inspect a log."""
-    return LogSummary(role, inspect(log), memberships(log))
+    fitted = offset_by(log) if role == EXPLORATION else None
+    return LogSummary(role, inspect(log), memberships(log), fitted)
 
 
 def memberships(log: EventLog) -> Memberships | None:
@@ -46,17 +50,20 @@ def memberships(log: EventLog) -> Memberships | None:
     """
     if isinstance(log.users, SparseContexts) or log.dimension < 3 or not len(log):
         return None
+    contexts = log.users
+    if log.visitors is not None:  # each user once, however often they came
+        contexts = log.visitors.contexts[np.unique(log.visitors.number)]
     counts, half, fifths = np.zeros(BINS, np.int64), 0, 0
     step = max(1, ENTRIES // log.dimension)
-    for start in range(0, len(log), step):
-        part = log.users[start : start + step, :-1]
+    for start in range(0, len(contexts), step):
+        part = contexts[start : start + step, :-1]
         if part.min() < 0 or np.abs(part.sum(axis=1) - 1).max() > 1e-3:
             return None
         largest = part.max(axis=1)
         counts += np.histogram(largest, BINS, (0.0, 1.0))[0]
         half += int((largest > 0.5).sum())
         fifths += int((largest > 0.8).sum())
-    return Memberships(tuple(counts.tolist()), half / len(log), fifths / len(log))
+    return Memberships(tuple(counts.tolist()), half / len(contexts), fifths / len(contexts))
 
 
 def fingerprint(log: EventLog) -> str:

@@ -71,6 +71,8 @@ class Journal:
         self._began = perf_counter()
         self._done: dict[tuple[str, Run], Recorded] = {}
         self.summaries: dict[str, LogSummary] = {}
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"{folder}: is a file, and a study needs a folder; name a new one")
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / self.NAME
         self._file = path.open("a+b")

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from topstory.events import EventLog
-from topstory.models import fit_offset
+from topstory.features.offset import fit_warm_offset
 from topstory.studies.facts import fingerprint
 
 FIRST_TENTH = "the tuning log's first tenth"
@@ -25,7 +25,7 @@ class Logs:
     def offset(self, log: EventLog) -> Mapping[str, Any]:
         """The warm policies' user-specific offsets for a log's articles."""
         assert self.exploration is not None
-        return fit_offset(self.exploration).table(log.articles)
+        return fit_warm_offset(self.exploration).table(log.articles)
 
 
 class Source(Protocol):
@@ -79,6 +79,11 @@ class OwnLogs:
                     f"the {role} log's contexts have {log.dimension} features, and the tuning "
                     f"log's {self.tuning.dimension}: a study needs the same for all"
                 )
+            if not raw and _features(log) != _features(self.tuning):
+                raise ValueError(
+                    f"the {role} log's articles have {_features(log)} features, and the tuning "
+                    f"log's {_features(self.tuning)}: a study needs the same for all"
+                )
 
     @cached_property
     def known_by(self) -> dict[str, str]:
@@ -110,3 +115,7 @@ class OwnLogs:
 
         builder = FeatureBuilder().fit(exploration)
         return Logs(*(builder.apply(log) for log in (self.tuning, self.evaluation, exploration)))
+
+
+def _features(log: EventLog) -> int | str:
+    return "no" if log.features is None else log.features.shape[1]

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from topstory.report import LogFacts, Report
-from topstory.studies.facts import LogSummary
+from topstory.studies.facts import EXPLORATION, LogSummary
 from topstory.studies.figures import curves, histogram, ridges, scatters, series
 from topstory.studies.numbers import number
 from topstory.studies.settings import LEARNERS, Settings
@@ -26,20 +26,20 @@ LIBRARIES = ("numpy", "numba", "pyarrow", "scipy")
 
 def report(study: Study) -> Report:
     """All that the report shows."""
-    table, clouds = table1(study), scatters(study)
+    table, clouds, searched = table1(study), scatters(study), ridges(study)
     best = study.reference("omniscient", "tuning").bucket("deployment")
     logs = study.logs
     shown = logs["tuning"].memberships if "tuning" in logs else None
     return Report(
         title="Which policy to run",
-        summary=summary(table, clouds),
+        summary=summary(table, clouds, searched),
         table=table,
         curves=curves(study),
         tuning_omniscient=number(best.relative_ctr, best.relative_interval),
         scatters=clouds,
         histogram=histogram(shown),
         series=series(study),
-        ridges=ridges(study),
+        ridges=searched,
         logs=tuple(
             _facts(logs[role]) for role in ("tuning", "evaluation", "exploration") if role in logs
         ),
@@ -98,6 +98,7 @@ def _settings(study: Study) -> list[tuple[str, str]]:
         ("α tried", _grid(settings, "ucb")),
         ("ridge", "1" + "".join(f", {ridge:g}" for ridge in settings.ridges)),
         ("tuned on", f"the {settings.tune_on} bucket"),
+        *_offset(study),
         ("seeds averaged", repeats),
         ("seed", f"{settings.seed}"),
         ("replays", f"{replays:,} over {events:,} events"),
@@ -111,6 +112,13 @@ def _settings(study: Study) -> list[tuple[str, str]]:
             ),
         ),
     ]
+
+
+def _offset(study: Study) -> list[tuple[str, str]]:
+    explored = study.logs.get(EXPLORATION)
+    if explored is None or not any("warm" in policy for policy in study.settings.policies):
+        return []
+    return [("warm offsets", f"{explored.offset_by} on {explored.inspection.events:,} events")]
 
 
 def _grid(settings: Settings, policy: str) -> str:

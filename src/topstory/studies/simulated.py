@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 
 from topstory.engines import Engine
 from topstory.events import EventLog
-from topstory.events.simulator import TodayModule
+from topstory.events.simulator import Settings, TodayModule
 from topstory.features import FeatureBuilder
 from topstory.studies.logs import Logs
 
@@ -27,13 +28,13 @@ class Scale:
     tuning_days: float = 1
     evaluation_days: float = 7
     users: int = 1_000_000
-    learned: bool = True  # features from raw profiles; else contexts are the users' true groups
 
 
 SCALES = {
     # A few hours and a day: spread over a week, so few visits would teach too little of an article.
-    # Nor would so few teach features: they need millions of events, and minutes.
-    "demo": Scale(500_000, 500_000, 3_000_000, 0.25, 1, learned=False),
+    # A tenth of the users: encoding and clustering them is most of what learning features takes,
+    # and three million events of random exploration tell as much of them (docs/study.md).
+    "demo": Scale(3_000_000, 500_000, 3_000_000, 0.25, 1, users=100_000),
     "paper": Scale(8_000_000, 4_700_000, 36_000_000),
 }
 SEPTEMBER, MAY_1, MAY_3 = "2008-09-01", "2009-05-01", "2009-05-03"
@@ -55,10 +56,11 @@ class Simulated:
 
     @property
     def known_by(self) -> dict[str, str]:
-        """Scale and seed: a world is the same each time it is made."""
-        contexts = "features learned in September" if self.scale.learned else "true groups"
+        """Scale, seed and the world's numbers: it is the same each time it is made."""
+        world = Settings(users=self.scale.users)
+        told = blake2b(repr((world, SUPPORT)).encode(), digest_size=4).hexdigest()
         return {
-            role: f"{events:,} simulated events, contexts: {contexts}; seed {self.seed}"
+            role: f"{events:,} simulated events; world {told}, seed {self.seed}"
             for role, events in (
                 ("tuning", self.scale.tuning),
                 ("evaluation", self.scale.evaluation),
@@ -76,11 +78,8 @@ class Simulated:
         """Made anew, the same each time."""
         scale = self.scale
         world = TodayModule(self.seed, users=scale.users)
-        explored = world.random_log(scale.exploration, SEPTEMBER, MONTH, seed=1, raw=scale.learned)
-        features = None
-        if scale.learned:
-            features = self._features(explored)
-            explored = features.apply(explored)
+        raw = world.random_log(scale.exploration, SEPTEMBER, MONTH, seed=1, raw=True)
+        features = self._features(raw)
         tuning, evaluation = (
             world.random_log(events, start, days, seed=seed, features=features)
             for events, start, days, seed in (
@@ -88,7 +87,7 @@ class Simulated:
                 (scale.evaluation, MAY_3, scale.evaluation_days, 3),
             )
         )
-        return Logs(tuning, evaluation, explored)
+        return Logs(tuning, evaluation, features.apply(raw))
 
     def _features(self, raw: EventLog) -> FeatureBuilder:
         kept = self.folder / FEATURES

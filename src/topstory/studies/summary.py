@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topstory.report import Cell, Number, Row, Scatter, Table1
+from topstory.report import Cell, Number, Ridge, Row, Scatter, Table1
 from topstory.studies.settings import BASELINE
 
 CONTEXT_FREE = ("egreedy", "ucb")
 GREEK = {"epsilon": "ε", "alpha": "α"}
 
 
-def summary(table: Table1, scatters: Sequence[Scatter]) -> tuple[str, ...]:
+def summary(
+    table: Table1, scatters: Sequence[Scatter], ridges: Sequence[Ridge] = ()
+) -> tuple[str, ...]:
     """Sentences, the most important first."""
     return tuple(
         sentence
@@ -21,6 +23,7 @@ def summary(table: Table1, scatters: Sequence[Scatter]) -> tuple[str, ...]:
             _exploring(table),
             _sparse(table),
             _lifted(scatters),
+            _searched(ridges),
         )
         for sentence in sentences
     )
@@ -36,7 +39,7 @@ def _advice(table: Table1) -> Iterator[str]:
     lift, named = best.deploy_lift, _parameters(best)
     earned = (
         f"its deployment bucket earned {best.deploy.value:.2f} times what random articles do"
-        f"{_ends(best.deploy, '{:.2f}')}"
+        f"{_ends(best.deploy)}"
     )
     if row.policy == BASELINE:
         yield f"Deploy {row.name} with {named}: {earned}, and no other policy earned more."
@@ -44,13 +47,18 @@ def _advice(table: Table1) -> Iterator[str]:
     if lift.low is None or lift.low <= 0:
         yield (
             f"No policy is surely better than ε-greedy: the best, {row.name} with {named}, earned "
-            f"{_percent(lift)} more{_ends(lift, '{:+.1%}')}."
+            f"{_percent(lift.value)} more{_lift_ends(lift)}."
         )
         return
     yield (
-        f"Deploy {row.name} with {named}: {earned}, {_percent(lift)} more than ε-greedy's"
-        f"{_ends(lift, '{:+.1%}')}."
+        f"Deploy {row.name} with {named}: {earned}, {_percent(lift.value)} more than ε-greedy's"
+        f"{_lift_ends(lift)}."
     )
+    if best.learn.value is not None:
+        yield (
+            f"The traffic on which it explores and learns earned {best.learn.value:.2f}"
+            f"{_ends(best.learn)}."
+        )
     close = [
         other.name
         for other in table.rows
@@ -118,7 +126,7 @@ def _sparse(table: Table1) -> Iterator[str]:
     if best.deploy.value is not None:
         yield (
             f"With {100 * size:g} % of the data {row.name} is ahead: {best.deploy.value:.2f}"
-            f"{_ends(best.deploy, '{:.2f}')}, ε-greedy "
+            f"{_ends(best.deploy)}, ε-greedy "
             f"{_value(_at(_baseline(table), size).deploy):.2f}."
         )
 
@@ -127,9 +135,24 @@ def _lifted(scatters: Sequence[Scatter]) -> Iterator[str]:
     told = [each for each in scatters if each.mean_lift is not None]
     if len(told) > 1:
         most = max(told, key=lambda each: each.mean_lift or 0.0)
+        more = 100 * (most.mean_lift or 0.0)
         yield (
-            f"The articles that {most.name} chose most earned {most.mean_lift:.0%} more from the "
-            "users it chose them for than from users at random."
+            f"The articles that {most.name} chose most earned {more:.0f} % more from the users it "
+            "chose them for than from users at random."
+        )
+
+
+def _searched(ridges: Sequence[Ridge]) -> Iterator[str]:
+    known = [each for each in ridges if each.gain.value is not None]
+    if known:
+        most = max(known, key=lambda each: each.gain.value or 0.0)
+        if (most.gain.value or 0.0) <= 0:
+            yield "The paper's ridge of 1 left nothing on the table: no other earned more."
+            return
+        yield (
+            f"The paper's ridge of 1 left most on the table with {most.name} at "
+            f"{100 * most.size:g} % of the data: a ridge of {most.ridge:g} earned "
+            f"{_percent(most.gain.value)} more{_lift_ends(most.gain)}."
         )
 
 
@@ -149,14 +172,21 @@ def _parameters(cell: Cell) -> str:
     return ", ".join(f"{GREEK.get(k, k)} = {v:g}" for k, v in cell.parameters.items())
 
 
-def _percent(number: Number) -> str:
-    return "–" if number.value is None else f"{number.value:.1%}"
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
 
 
-def _ends(number: Number, form: str) -> str:
+def _ends(number: Number) -> str:
+    """Of a relative CTR."""
     if number.low is None or number.high is None:
         return ""
-    return f" (95 % interval {form.format(number.low)} to {form.format(number.high)})"
+    return f" (95 % interval {number.low:.2f} to {number.high:.2f})"
+
+
+def _lift_ends(number: Number) -> str:
+    if number.low is None or number.high is None:
+        return ""
+    return f" (95 % interval {100 * number.low:+.1f} to {100 * number.high:+.1f} %)"
 
 
 def _listed(names: Sequence[str]) -> str:

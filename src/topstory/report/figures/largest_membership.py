@@ -29,7 +29,7 @@ def memberships(report: Report) -> Figure | None:
         "figure5",
         "Figure 5. How clear-cut users are",
         f"Users of the tuning log by their membership in the closest of the clusters: "
-        f"{found.above_half:.0%} of them are above 0.5 (the paper: 85 %), "
-        f"{found.above_four_fifths:.0%} above 0.8 (the paper: 40 %).",
+        f"{100 * found.above_half:.0f} % of them are above 0.5 (the paper: 85 %), "
+        f"{100 * found.above_four_fifths:.0f} % above 0.8 (the paper: 40 %).",
         (Panel("largest membership", {"data": [bars], "layout": axes}),),
     )

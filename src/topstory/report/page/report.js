@@ -21,7 +21,7 @@ const layoutOf = (spec) => {
   });
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
-    font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
+    font: { family: getComputedStyle(document.body).fontFamily, size: printing.matches ? 9 : 12, color: ink },
     hoverlabel: { bgcolor: paper, bordercolor: grid, font: { color: colour("--ink") } },
     margin: { l: 52, r: 12, t: 12, b: 44 }, dragmode: touch ? false : "zoom",
     ...spec.layout, xaxis: axis(spec.layout.xaxis), yaxis: axis(spec.layout.yaxis),
@@ -36,12 +36,15 @@ const shown = (section, trace) => {
   const pressed = !button || button.getAttribute("aria-pressed") === "true";
   return pressed && (!size || meta.size === undefined || meta.size === Number(size.value));
 };
+// On paper a plot keeps the size that it was drawn at: one that fits A4 and Letter, margins and all.
+const onPaper = (panels) => (panels > 1 ? { width: 325, height: 230 } : { width: 670, height: 270 });
 const draw = (section) => {
   const ink = colour("--soft");
   [...section.querySelectorAll(".plot")].forEach((place, i) => {
     const spec = specs[section.id][i];
     const data = spec.data.map((trace) => ({ ...inked(trace, ink), visible: shown(section, trace) }));
-    Plotly.react(place, data, layoutOf(spec), { responsive: true, displaylogo: false, displayModeBar: false });
+    const size = printing.matches ? onPaper(specs[section.id].length) : { autosize: true };
+    Plotly.react(place, data, { ...layoutOf(spec), ...size }, { responsive: true, displaylogo: false, displayModeBar: false });
   });
 };
 const drawAll = () => sections.forEach(draw);

@@ -1,0 +1,26 @@
+"""Options that mean the same to several commands."""
+
+from typing import Annotated
+
+import typer
+
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="How many seeds to average. By default 1, and 3 for sizes of 5 % and below.",
+    ),
+]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="The same seed, the same result.")]
+Bucket = Annotated[
+    str, typer.Option(metavar="BUCKET", help="The bucket that decides: deployment or learning.")
+]
+EngineName = Annotated[
+    str, typer.Option(metavar="NAME", help="Where: serial, local (all cores) or ray.")
+]
+Address = Annotated[
+    str | None,
+    typer.Option(metavar="A", help="ray: the cluster's address. By default this machine."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
