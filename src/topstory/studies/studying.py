@@ -66,7 +66,8 @@ def study(
         sizes: the shares of retained events to learn from; by default the paper's six.
         epsilons: values of ε to try.
         alphas: values of α to try.
-        repeats: how many seeds to average; by default 1, and 3 at sizes of 5 % and below.
+        repeats: how many seeds to average; by default 1, and 3 at sizes of 5 % and below and
+            everywhere in the demo.
         tune_on: the bucket whose CTR decides, `deployment` or `learning`.
         tune_ridge: search the ridge of linear models as well.
         seed: the first seed, and that of the simulated world.
@@ -92,7 +93,6 @@ def study(
     >>> found.table1().column_names[:3]
     ['policy', 'algorithm', 'size']
     """
-    settings = checked(policies, sizes, epsilons, alphas, repeats, tune_on, tune_ridge, seed)
     where = named_engine(engine)
     source: Source
     if tuning is not None and evaluation is not None:
@@ -103,6 +103,8 @@ def study(
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
     else:
         source = Simulated(SCALES[scale], seed, Path(out), where)
+        repeats = SCALES[scale].repeats if repeats is None else repeats
+    settings = checked(policies, sizes, epsilons, alphas, repeats, tune_on, tune_ridge, seed)
     with Journal(Path(out), source.known_by, made_by()) as journal:
         return _Sitting(settings, source, where, journal, progress).study()
 
