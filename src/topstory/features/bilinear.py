@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, sparse
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from topstory.engines import Engine, engine
 from topstory.features.blocks import Values, cut_events
 from topstory.features.mini_batches import MiniBatches
+from topstory.features.minimising import minimise
 from topstory.features.objective import Objective
 from topstory.features.watching import Step, Watch
 from topstory.kernels.compilation import Floats
@@ -115,23 +115,10 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = np.ascontiguousarray(articles, np.float64)  # (A, M)
         matrix = sparse.csr_array(users)
         blocks = cut_events(matrix, len(features), visitor, shown, target, aside)
-        objective = Objective(engine(self.engine), blocks, features, self.ridge)
-        x = np.zeros(matrix.shape[1] * features.shape[1] + 1)
-        mean = float(target.mean(dtype=np.float64))
-        x[-1] = np.log(mean / (1 - mean))
+        objective = Objective(engine(self.engine), matrix, features, self.ridge, list(blocks))
         watch = Watch(objective, self.patience, progress)
-        # The engine's threads share the work; BLAS threads beside them only get in their way:
-        # on two busy cores L-BFGS's own steps took longer than the gradients.
-        with threadpool_limits(1):
-            watch.see(x)
-            optimize.minimize(
-                objective,
-                x,
-                jac=True,
-                method="L-BFGS-B",
-                callback=watch,
-                options={"maxiter": self.max_iter, "maxcor": 10, "ftol": self.tol, "gtol": 1e-9},
-            )
+        mean = float(target.mean(dtype=np.float64))
+        minimise(objective, self.ridge, mean, watch, self.max_iter, self.tol)
         self.coef_ = watch.best[:-1].reshape(matrix.shape[1], features.shape[1])
         self.intercept_ = float(watch.best[-1])
         self.history_ = tuple(watch.history)

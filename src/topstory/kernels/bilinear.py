@@ -90,6 +90,30 @@ def scores(
 
 
 @compiled
+def second_moments(
+    indptr: Counters, indices: Slots, values: Values, row: Slots, out: Floats
+) -> None:
+    """Add φ_u φ_uᵀ of the users in `row` to `out` (D, D): one half of it, and the diagonal."""
+    for i in range(len(row)):
+        begin, end = np.uint64(indptr[row[i]]), np.uint64(indptr[row[i] + 1])
+        for k in range(begin, end):
+            line = out[np.uint32(indices[k])]
+            for other in range(begin, k + np.uint64(1)):
+                line[np.uint32(indices[other])] += values[k] * values[other]
+
+
+@compiled
+def counting_sort(keys: Slots, free: Counters, order: Slots) -> None:
+    """Where each key's rows are, in their order: `free` (keys,) is where each key's places begin.
+
+    Leaves `free` at their ends.
+    """
+    for i in range(len(keys)):
+        order[free[keys[i]]] = i
+        free[keys[i]] += 1
+
+
+@compiled
 def cluster_sums(
     indptr: Counters,
     indices: Slots,
