@@ -76,15 +76,19 @@ def test_it_agrees_with_scikit_learn_on_explicit_outer_products(ridge: float) ->
 
 
 def test_in_their_coordinates_independent_users_and_articles_give_a_round_loss() -> None:
-    given, ridge, mean = events(), 2.0, 0.3
+    given, ridge = events(), 2.0
     objective = objective_of(given, ridge)
     users = given["users"].toarray()[given["visitor"]].astype(float)
     articles = given["articles"][given["shown"]]
-    np.testing.assert_allclose(objective.user_moments(N), users.T @ users / N, rtol=1e-6)
+    np.testing.assert_allclose(objective.user_moments(V), users.T @ users / N, rtol=1e-6)
+    third = users[given["visitor"] % 3 == 0]
+    wanted = third.T @ third / len(third)
+    np.testing.assert_allclose(objective.user_moments(V // 3), wanted, rtol=1e-6)
     np.testing.assert_allclose(objective.article_moments(), articles.T @ articles / N, rtol=1e-9)
     np.testing.assert_array_equal(objective.shown, np.bincount(given["shown"], minlength=A))
 
-    turned = Coordinates.of(objective, mean, ridge)
+    turned = Coordinates.of(objective, ridge)
+    mean = given["clicks"].mean()
     curvature = mean * (1 - mean) * np.kron(users.T @ users, articles.T @ articles) / N
     curvature += ridge * np.eye(D * M)
     axes = np.array([turned.place(v)[:-1] for v in np.eye(D * M + 1)[:-1]])  # row by row

@@ -42,6 +42,11 @@ class Events:
     def __len__(self) -> int:
         return len(self.row)
 
+    def shown(self, articles: int) -> Counters:
+        """(A,) how often each article was shown."""
+        counts: Counters = np.diff(self.starts).reshape(-1, articles).sum(axis=0)
+        return counts
+
     @classmethod
     def of(
         cls, row: npt.NDArray[Any], shown: npt.NDArray[Any], clicks: Values, articles: int
@@ -77,17 +82,17 @@ class Block:
         scores(*users, self.held_out.row, self.held_out.starts, weights, intercept, out)
         return out
 
-    def moments(self, users: Rows, width: int, every: int) -> tuple[int, Floats]:
-        """Σ φ_u φ_uᵀ (D, D) over every so-manieth event learned from, and how many they are."""
-        some = np.ascontiguousarray(self.learned.row[::every])
+    def moments(self, users: Rows, width: int, every: int) -> tuple[float, Floats]:
+        """Σ φ_u φ_uᵀ (D, D) over the events learned from of every so-manieth user; how many."""
+        times = np.bincount(self.learned.row)[::every].astype(np.float64)
+        came = np.flatnonzero(times)
         half: Floats = np.zeros((width, width))
-        second_moments(*users, some, half)
-        return len(some), half + half.T - np.diag(np.diag(half))
+        second_moments(*users, (came * every).astype(np.int32), times[came], half)
+        return float(times.sum()), half + half.T - np.diag(np.diag(half))
 
     def shown(self, articles: int) -> Counters:
-        """(A,) how many of the events learned from have shown each article."""
-        counts: Counters = np.diff(self.learned.starts).reshape(-1, articles).sum(axis=0)
-        return counts
+        """(A,) how often each article was shown."""
+        return self.learned.shown(articles) + self.held_out.shown(articles)
 
 
 def sorted_by(keys: Slots, size: int) -> tuple[Slots, Counters]:

@@ -11,7 +11,7 @@ from topstory.features.objective import Objective
 from topstory.kernels.compilation import Floats
 
 WIDEST = 3000  # features: an eigenbasis of more costs more than it saves
-EVENTS = 30_000  # that users' moments are estimated on
+USERS = 30_000  # whose moments are taken for those of all
 FLATTEST = 1e-6  # no direction is taken for flatter than this share of the most curved one
 
 
@@ -32,10 +32,10 @@ class Coordinates:
     intercept: float
 
     @classmethod
-    def of(cls, objective: Objective, mean: float, ridge: float) -> Coordinates:
-        """For a log of that many clicks an event."""
-        weight = objective.learned * mean * (1.0 - mean)
-        user_values, users = _axes(objective.user_moments(EVENTS))
+    def of(cls, objective: Objective, ridge: float) -> Coordinates:
+        """From moments and clicks of the events, but without asking for the loss."""
+        weight = objective.learned * objective.mean * (1.0 - objective.mean)
+        user_values, users = _axes(objective.user_moments(USERS))
         article_values, articles = _axes(objective.article_moments())
         curvature = weight * np.outer(user_values, article_values) + ridge
         curvature = np.maximum(curvature, FLATTEST * curvature.max())

@@ -13,11 +13,9 @@ from topstory.features.watching import Watch
 from topstory.kernels.compilation import Floats
 
 
-def minimise(
-    objective: Objective, ridge: float, mean: float, watch: Watch, max_iter: int, tol: float
-) -> None:
-    """From W = 0 and the intercept of `mean` clicks an event; `watch` sees each iteration's x."""
-    width, other = objective.shape
+def minimise(objective: Objective, ridge: float, watch: Watch, max_iter: int, tol: float) -> None:
+    """From W = 0 and the intercept of as many clicks; `watch` sees each iteration's x."""
+    (width, other), mean = objective.shape, objective.mean
     x: Floats = np.zeros(width * other + 1)
     x[-1] = np.log(mean / (1.0 - mean))
     # The engine's threads share the work; BLAS threads beside them only get in their way:
@@ -26,7 +24,7 @@ def minimise(
         watch.see(x)
         turned = None
         if max(width, other) <= WIDEST:
-            turned = Coordinates.of(objective, mean, ridge)
+            turned = Coordinates.of(objective, ridge)
         search = _Search(objective, x, turned)
         optimize.minimize(
             search,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ class Objective:
         keep: bool = True,
     ) -> None:
         self._engine = engine
-        self._width = users.shape[1]
+        self._count, self._width = users.shape
         # Any: the engine puts the kept rows in its place.
         self._users: Any = engine.keep(_itself, [rows_of(users)], None)[0]
         self._articles = articles  # (A, M)
@@ -51,21 +51,18 @@ class Objective:
         self._parts: list[Kept[Block]] | Sequence[Any] = parts
         if keep:
             self._parts, self._read = engine.keep(_made, parts, (self._read,)), _block
-        told = list(self._each(_told, len(articles)))
-        shown: Counters = np.sum([counts for counts, _ in told], axis=0)
-        self.shown = shown  # (A,) how many events learned from have shown each article
-        self.clicks: Values = np.concatenate([clicks for _, clicks in told])  # held out
+        told: list[_Told] = list(self._each(_told, len(articles)))
+        self.learned = sum(part.learned for part in told)  # how many events
+        self.mean = sum(part.clicks for part in told) / max(1, self.learned)
+        shown: Counters = np.sum([part.shown for part in told], axis=0)
+        self.shown = shown  # (A,) how many events have shown each article
+        self.clicks: Values = np.concatenate([part.held_out for part in told])
         self.loss = float("nan")  # mean log loss of the events learned from, when last asked
 
     @property
     def shape(self) -> tuple[int, int]:
         """(D, M) of W."""
         return self._width, self._articles.shape[1]
-
-    @property
-    def learned(self) -> int:
-        """How many events are learned from."""
-        return int(self.shown.sum())
 
     def __call__(self, x: Floats) -> tuple[float, Floats]:
         """The objective and its gradient."""
@@ -86,18 +83,19 @@ class Objective:
         _, model = self._model(x)
         return np.concatenate(list(self._each(_scores, model)))
 
-    def user_moments(self, events: int) -> Floats:
-        """(D, D) the mean of φ_u φ_uᵀ over so many of the events learned from, about."""
-        every = -(-self.learned // events)
-        total, moments = 0, np.zeros((self._width, self._width))
-        for count, part in self._each(_moments, (self._width, max(1, every))):
-            total += count
+    def user_moments(self, users: int) -> Floats:
+        """(D, D) the mean of φ_u φ_uᵀ over the events learned from of so many users, about."""
+        every = max(1, self._count // users)
+        total, moments = 0.0, np.zeros((self._width, self._width))
+        for events, part in self._each(_moments, (self._width, every)):
+            total += events
             moments += part
-        return moments / max(1, total)
+        return moments / max(1.0, total)
 
     def article_moments(self) -> Floats:
-        """(M, M) the mean of φ_a φ_aᵀ over the events learned from."""
-        moments: Floats = (self._articles.T * self.shown) @ self._articles / max(1, self.learned)
+        """(M, M) the mean of φ_a φ_aᵀ over the events."""
+        share = self.shown / max(1, self.shown.sum())
+        moments: Floats = (self._articles.T * share) @ self._articles
         return moments
 
     def _each(self, question: Callable[[Block, Rows, Any], Any], given: Any) -> Any:
@@ -126,8 +124,18 @@ def _answer(part: Any, asked: tuple[Rows, Read, Callable[[Block, Rows, Any], Any
     return question(read(part), users, given)
 
 
-def _told(block: Block, _: Rows, articles: int) -> tuple[Counters, Values]:
-    return block.shown(articles), block.held_out.clicks
+class _Told(NamedTuple):
+    """What is asked of every block, once."""
+
+    learned: int  # events
+    clicks: float  # in them
+    shown: Counters  # (A,) how often each article was
+    held_out: Values  # clicks
+
+
+def _told(block: Block, _: Rows, articles: int) -> _Told:
+    clicks = float(block.learned.clicks.sum(dtype=np.float64))
+    return _Told(len(block.learned), clicks, block.shown(articles), block.held_out.clicks)
 
 
 def _loss(block: Block, users: Rows, model: Model) -> tuple[float, float, Floats]:
@@ -138,7 +146,7 @@ def _scores(block: Block, users: Rows, model: Model) -> Floats:
     return block.scores(users, *model)
 
 
-def _moments(block: Block, users: Rows, given: tuple[int, int]) -> tuple[int, Floats]:
+def _moments(block: Block, users: Rows, given: tuple[int, int]) -> tuple[float, Floats]:
     return block.moments(users, *given)
 
 

@@ -91,15 +91,19 @@ def scores(
 
 @compiled
 def second_moments(
-    indptr: Counters, indices: Slots, values: Values, row: Slots, out: Floats
+    indptr: Counters, indices: Slots, values: Values, row: Slots, times: Floats, out: Floats
 ) -> None:
-    """Add φ_u φ_uᵀ of the users in `row` to `out` (D, D): one half of it, and the diagonal."""
+    """Add φ_u φ_uᵀ of each user in `row`, so many `times`, to `out` (D, D): half of it only.
+
+    Which half of two equal ones depends on the order of the indices; the diagonal is whole.
+    """
     for i in range(len(row)):
         begin, end = np.uint64(indptr[row[i]]), np.uint64(indptr[row[i] + 1])
         for k in range(begin, end):
             line = out[np.uint32(indices[k])]
+            weight = times[i] * values[k]
             for other in range(begin, k + np.uint64(1)):
-                line[np.uint32(indices[other])] += values[k] * values[other]
+                line[np.uint32(indices[other])] += weight * values[other]
 
 
 @compiled
