@@ -10,6 +10,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from topstory.features.categories import row_starts
+
 CONSTANT = "constant"
 
 
@@ -59,7 +61,7 @@ class UnitLength(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         lengths = np.sqrt(squares)
         lengths[lengths == 0] = 1.0
         data = (X.data / lengths[cell]).astype(X.dtype)
-        indptr = X.indptr + np.arange(rows + 1)
+        indptr = row_starts(sizes + 1)
         last = np.zeros(X.nnz + rows, bool)
         last[indptr[1:] - 1] = True
         out = np.empty(X.nnz + rows, X.dtype)
