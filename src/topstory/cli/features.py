@@ -49,7 +49,7 @@ def fit(
     components: Annotated[
         int, typer.Option(metavar="N", help="Principal components beside the memberships.")
     ] = 0,
-    ridge: Annotated[float, typer.Option(metavar="R", help="The regression's L2 penalty.")] = 30.0,
+    ridge: Annotated[float, typer.Option(metavar="R", help="The regression's L2 penalty.")] = 15.0,
     engine: Annotated[
         str, typer.Option(metavar="E", help="serial, local (all cores) or ray.")
     ] = "local",

@@ -54,7 +54,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        ridge: float = 30.0,
+        ridge: float = 15.0,
         held_out: float = 0.1,
         patience: int = 10,
         max_iter: int = 200,

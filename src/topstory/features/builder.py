@@ -82,7 +82,7 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         article_support: Threshold = 0.0,
         distances: str = WEIGHTED,
         components: int = 0,
-        ridge: float = 30.0,
+        ridge: float = 15.0,
         held_out: float = 0.1,
         patience: int = 10,
         max_iter: int = 200,
