@@ -182,6 +182,6 @@ def row_starts(sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _used(column: Any) -> set[str]:
     array = column.combine_chunks()
     values = array.flatten() if pa.types.is_list(array.type) else array
-    used = np.unique(values.indices.drop_null().to_numpy(zero_copy_only=False))
+    codes = values.indices.drop_null().to_numpy(zero_copy_only=False)
     words = values.dictionary.to_pylist()
-    return {words[i] for i in used}
+    return {words[i] for i in np.flatnonzero(np.bincount(codes, minlength=len(words)))}
