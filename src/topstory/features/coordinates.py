@@ -22,8 +22,8 @@ class Coordinates:
     With click probability p, the curvature is p(1 − p)·Σ zzᵀ + ridge. In random exploration who
     comes and what is shown are independent, so with z = φ_u ⊗ φ_a it is about that of
     n·p(1 − p)·C_u ⊗ C_a + ridge, where C are the means of φφᵀ: the eigenvectors Q_u and Q_a make
-    that diagonal. A wrong guess costs steps, but changes nothing of what is minimised. On a
-    million events of 1145 × 83 features L-BFGS took 9 iterations instead of 53.
+    that diagonal. A wrong guess costs steps, but changes nothing of what is minimised. On
+    400,000 events of 1145 × 83 features L-BFGS took 9 iterations instead of 53.
     """
 
     users: Floats  # (D, D) Q_u
