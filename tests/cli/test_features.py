@@ -26,7 +26,8 @@ def test_fit_apply_and_show_do_what_the_library_does(raw: Path, tmp_path: Path) 
     model, out = tmp_path / "model", tmp_path / "out"
     told = answer("features", "fit", raw, model, *FIT)
     log = little_log()
-    wanted = ts.FeatureBuilder(clusters=2, support=0.0, ridge=1.0, engine="serial").fit(log)
+    wanted = ts.FeatureBuilder(clusters=2, support=0.0, ridge=1.0, engine="serial")
+    wanted.fit_folder(raw)
     assert told == msgspec.json.decode(msgspec.json.encode(describe(wanted)))
     assert answer("features", "show", model) == told
     assert answer("features", "apply", raw, model, out) == {
@@ -43,6 +44,16 @@ def test_fit_apply_and_show_do_what_the_library_does(raw: Path, tmp_path: Path) 
     assert built.profiles is None
     run("features", "apply", raw, model, out, "--keep-profiles")
     assert ts.EventLog.read(out).profiles is not None
+
+
+def test_a_log_larger_than_memory_is_read_again_or_by_mini_batches(
+    raw: Path, tmp_path: Path
+) -> None:
+    kept = answer("features", "fit", raw, tmp_path / "kept", *FIT)
+    assert answer("features", "fit", raw, tmp_path / "again", *FIT, "--in-memory", "100") == kept
+    batches = answer("features", "fit", raw, tmp_path / "batches", *FIT, "--passes", "2")
+    assert batches["raw_user_features"] == kept["raw_user_features"]
+    assert batches != kept
 
 
 def test_clusters_are_told_in_words_and_drawn(raw: Path, tmp_path: Path) -> None:
@@ -69,6 +80,7 @@ def test_what_cannot_be_done_is_one_sentence(logs: Path, raw: Path, tmp_path: Pa
         (("fit", raw, model, "--clusters", "0"), "clusters must be at least 1"),
         (("fit", raw, model, "--engine", "spark"), "engine must be one of serial, local, ray"),
         (("fit", raw, model, "--support", "age=0.1"), "unknown field 'age'"),
+        (("fit", raw, model, "--passes", "0"), "passes must be at least 1"),
         (("apply", raw, raw / "log.json", tmp_path / "out"), "not a safetensors file"),
         (("show", model), "model"),
     ):

@@ -54,6 +54,19 @@ def test_a_kept_result_is_an_item(each: Engine) -> None:
     assert list(each.map(times, kept, 10)) == [10, 20, 30, 40, 50]
 
 
+def between(item: int, shared: tuple[int, int]) -> int:
+    return item * shared[0] + shared[1]
+
+
+def test_a_kept_result_is_given_as_itself_in_what_is_shared(each: Engine) -> None:
+    low, high = each.keep(one_more, [9, 99], None)
+    shared: Any = (low, 7)
+    assert list(each.map(between, range(3), shared)) == [7, 17, 27]
+    shared = (1, high)
+    kept = each.keep(between, range(3), shared)
+    assert list(each.map(times, kept, 2)) == [200, 202, 204]
+
+
 def test_an_error_is_raised_as_it_is(each: Engine) -> None:
     def broken(item: int, _: None) -> int:
         if item == 3:

@@ -11,8 +11,9 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from topstory.engines import SerialEngine, engine
-from topstory.features import BilinearLogistic
+from topstory.features import BilinearLogistic, minimising
 from topstory.features.blocks import cut_events
+from topstory.features.coordinates import WIDEST, Coordinates
 from topstory.features.objective import Objective
 
 Floats = npt.NDArray[np.float64]
@@ -43,13 +44,17 @@ def outer(given: dict[str, Any]) -> Floats:
     return np.asarray((users[:, :, None] * articles[:, None, :]).reshape(N, -1), np.float64)
 
 
+def objective_of(given: dict[str, Any], ridge: float) -> Objective:
+    nothing = np.zeros(N, bool)
+    cut = cut_events(
+        given["users"], A, given["visitor"], given["shown"], given["clicks"], nothing, blocks=5
+    )
+    return Objective(SerialEngine(), given["users"], given["articles"], ridge, [*cut])
+
+
 def test_loss_and_gradient_are_those_of_the_outer_products() -> None:
     given = events()
-    none = np.zeros(N, bool)
-    cut = cut_events(
-        given["users"], A, given["visitor"], given["shown"], given["clicks"], none, blocks=5
-    )
-    objective = Objective(SerialEngine(), cut, given["articles"], ridge=2.0)
+    objective = objective_of(given, ridge=2.0)
     x = np.random.default_rng(1).normal(0, 0.5, D * M + 1)
     z, y = outer(given), given["clicks"]
     scores = z @ x[:-1] + x[-1]
@@ -68,6 +73,43 @@ def test_it_agrees_with_scikit_learn_on_explicit_outer_products(ridge: float) ->
     ours = BilinearLogistic(ridge, held_out=0.0, tol=1e-13, max_iter=1000).fit_events(**given)
     np.testing.assert_allclose(ours.coef_.ravel(), theirs.coef_[0], atol=1e-4)
     assert ours.intercept_ == pytest.approx(theirs.intercept_[0], abs=1e-4)
+
+
+def test_in_their_coordinates_independent_users_and_articles_give_a_round_loss() -> None:
+    given, ridge = events(), 2.0
+    objective = objective_of(given, ridge)
+    users = given["users"].toarray()[given["visitor"]].astype(float)
+    articles = given["articles"][given["shown"]]
+    np.testing.assert_allclose(objective.user_moments(V), users.T @ users / N, rtol=1e-6)
+    third = users[given["visitor"] % 3 == 0]
+    wanted = third.T @ third / len(third)
+    np.testing.assert_allclose(objective.user_moments(V // 3), wanted, rtol=1e-6)
+    np.testing.assert_allclose(objective.article_moments(), articles.T @ articles / N, rtol=1e-9)
+    np.testing.assert_array_equal(objective.shown, np.bincount(given["shown"], minlength=A))
+
+    turned = Coordinates.of(objective, ridge)
+    mean = given["clicks"].mean()
+    curvature = mean * (1 - mean) * np.kron(users.T @ users, articles.T @ articles) / N
+    curvature += ridge * np.eye(D * M)
+    axes = np.array([turned.place(v)[:-1] for v in np.eye(D * M + 1)[:-1]])  # row by row
+    np.testing.assert_allclose(axes @ curvature @ axes.T, np.eye(D * M), atol=1e-4)
+
+    v, x = np.random.default_rng(3).normal(size=(2, D * M + 1))
+    assert turned.place(v) @ x == pytest.approx(v @ turned.slope(x))  # the chain rule
+
+
+def test_coordinates_change_only_how_soon_the_minimum_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = events()
+    fitted = []
+    for widest in (WIDEST, 0):
+        monkeypatch.setattr(minimising, "WIDEST", widest)
+        model = BilinearLogistic(1.0, held_out=0.0, tol=1e-13, max_iter=1000)
+        fitted.append(model.fit_events(**given))
+    turned, plain = fitted
+    np.testing.assert_allclose(turned.coef_, plain.coef_, atol=1e-4)
+    assert turned.n_iter_ < plain.n_iter_ / 2
 
 
 @pytest.mark.parametrize("name", ["local", "ray"])

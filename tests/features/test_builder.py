@@ -9,7 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from sklearn.base import clone
-from tests.features.worlds import clear_builder, clear_log, clear_world, little_log
+from tests.features.worlds import (
+    TEACHING_NOTHING,
+    clear_builder,
+    clear_log,
+    clear_world,
+    little_log,
+)
 
 import topstory as ts
 from topstory.events import EventLog
@@ -170,18 +176,7 @@ def test_a_profile_that_is_none_is_refused(profile: Any, message: str) -> None:
         little_builder().user(profile)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"article_profiles": None}, "no raw profiles of its articles"),
-        (
-            {"visitor": None, "profiles": None, "users": np.ones((2000, 1))},
-            "no raw profiles of its users",
-        ),
-        ({"payoff": np.zeros(2000)}, "no event was clicked"),
-        ({"article_profiles": {"tags": [["x"]] * 6}}, "6 articles shown, all with the same"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), TEACHING_NOTHING)
 def test_a_log_that_teaches_nothing_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ts.FeatureBuilder(clusters=2, support=0.0).fit(little_log(**changes))

@@ -38,10 +38,24 @@ def test_what_takes_numbers_keeps_scikit_learn_s_contract(estimator: Any) -> Non
     check_estimator(estimator, on_skip=None)
 
 
-@pytest.mark.parametrize("table", [dict, pd.DataFrame, pl.DataFrame, pa.table])
+def rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """A dict for each row, without the fields that are unknown."""
+    made = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    return [{name: value for name, value in row.items() if value} for row in made]
+
+
+@pytest.mark.parametrize("table", [dict, pd.DataFrame, pl.DataFrame, pa.table, rows])
 def test_profiles_come_from_any_table(table: Any) -> None:
     wanted = [[1, 0, 1, 0, 1], [0, 1, 0, 0, 1], [0, 0, 0, 0, 0], [1, 0, 0, 1, 0]]
     assert Categories().fit(table(PROFILES)).transform(table(PROFILES)).toarray().tolist() == wanted
+
+
+def test_dicts_may_leave_a_field_out_and_must_not_have_another() -> None:
+    encoder = Categories().fit(PROFILES)
+    assert encoder.transform([{"gender": "m"}, {}]).toarray().tolist() == [[0, 1, 0, 0, 0], [0] * 5]
+    assert encoder.transform([{"likes": ["tea"]}]).toarray().tolist() == [[0, 0, 0, 0, 1]]
+    with pytest.raises(ValueError, match="unknown field 'age'"):
+        encoder.transform([{"gender": "m"}, {"age": "3"}])
 
 
 def test_unknown_categories_are_ignored_and_counted() -> None:
@@ -86,6 +100,12 @@ def test_each_part_has_unit_length_and_the_constant_is_last(rows: Any, apart: bo
         for part in (one, many) if apart else (one + many,):
             wanted |= {name: 1 / np.sqrt(len(part)) for name in part}
         np.testing.assert_allclose(row, [wanted[name] for name in names], rtol=1e-6)
+
+
+def test_indices_take_four_bytes() -> None:
+    found = Encoder(support=0.0).fit(PROFILES).transform(PROFILES)
+    assert found.indices.dtype == found.indptr.dtype == np.int32
+    assert found.data.dtype == np.float32
 
 
 def test_the_steps_make_a_pipeline_and_clone() -> None:

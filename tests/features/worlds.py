@@ -10,6 +10,18 @@ import numpy as np
 import topstory as ts
 from topstory.events import EventLog
 
+# Changes of `little_log` after which nothing can be learned, and what is said of it.
+TEACHING_NOTHING: list[tuple[dict[str, Any], str]] = [
+    ({"article_profiles": None}, "no raw profiles of its articles"),
+    (
+        {"visitor": None, "profiles": None, "users": np.ones((2000, 1))},
+        "no raw profiles of its users",
+    ),
+    ({"payoff": np.zeros(2000)}, "no event was clicked"),
+    ({"payoff": np.full(2000, 2.0)}, "payoffs from 0 to 1; got 2 to 2"),
+    ({"article_profiles": {"tags": [["x"]] * 6}}, "6 articles shown, all with the same"),
+]
+
 
 @cache
 def clear_world() -> ts.TodayModule:

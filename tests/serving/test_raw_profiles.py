@@ -8,9 +8,12 @@ import pytest
 from tests.features.worlds import clear_builder, clear_world
 from tests.serving.making import config, run
 
+from topstory.serving.keeping import Keeper
 from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.metrics import Metrics, Requests
 from topstory.serving.refusals import Refused
 from topstory.serving.service import Service
+from topstory.serving.snapshots import Snapshots
 
 
 def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> None:
@@ -47,5 +50,14 @@ def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> 
             with pytest.raises(Refused) as caught:
                 await service.decide(DecideRequest(user=odd))
             assert (caught.value.status, caught.value.reason) == (422, "bad_profile")
+
+        await service.decide(DecideRequest(user={"gender": "?", "behaviours": ["?", "!"]}))
+        page = (
+            Metrics(service, Keeper(service, Snapshots(tmp_path / "snapshots")), Requests())
+            .page()
+            .decode()
+        )
+        assert 'topstory_unknown_categories_total{field="behaviours"} 2.0' in page
+        assert 'topstory_unknown_categories_total{field="gender"} 1.0' in page
 
     run(told, work)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from base64 import urlsafe_b64decode
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -371,6 +372,8 @@ def test_contexts_and_payoffs_out_of_bounds_are_refused(tmp_path: Path) -> None:
 
 class Profiles:
     """A feature model for tests: one number, spelled out."""
+
+    unknown: Mapping[str, int] = {}
 
     def user(self, profile: object) -> list[float]:
         assert isinstance(profile, dict)

@@ -49,17 +49,34 @@ def fit(
     components: Annotated[
         int, typer.Option(metavar="N", help="Principal components beside the memberships.")
     ] = 0,
-    ridge: Annotated[float, typer.Option(metavar="R", help="The regression's L2 penalty.")] = 30.0,
+    ridge: Annotated[float, typer.Option(metavar="R", help="The regression's L2 penalty.")] = 15.0,
     engine: Annotated[
         str, typer.Option(metavar="E", help="serial, local (all cores) or ray.")
     ] = "local",
+    in_memory: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="A log of more events is read again for each iteration instead of being kept in "
+            "memory, where an event takes 8 bytes; the model is the same.",
+        ),
+    ] = 200_000_000,
+    passes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Learn by mini-batches, going so many times through the log: fewer readings of "
+            "a log that is not kept in memory, and a W that is near the best one only.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same model.")] = 0,
     json: Json = False,
 ) -> None:
     """Learn features from a log of random exploration with raw profiles.
 
     A bilinear logistic regression of clicks on raw features, k-means of what it projects users and
-    articles to, and memberships by a Gaussian kernel: by default six numbers for each.
+    articles to, and memberships by a Gaussian kernel: by default six numbers for each. The
+    engine's workers read the events themselves, so the log may be larger than memory.
     """
     import topstory as ts
     from topstory.cli.consoles import remarks
@@ -74,9 +91,8 @@ def fit(
         engine=engine,
         seed=seed,
     )
-    log = ts.EventLog.read(rawlog)
     with _following(remarks()) as follow:
-        builder.fit(log, progress=follow)
+        builder.fit_folder(rawlog, passes=passes, in_memory=in_memory, progress=follow)
     builder.save(model)
     _tell(model, None, json)
 

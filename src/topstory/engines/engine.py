@@ -39,7 +39,8 @@ class Engine(ABC):
         Args:
             function: called with an item and `shared`; for Ray it must be importable or picklable.
             items: small ones, or kept ones: each goes to one worker.
-            shared: what every call needs, such as a log. It is held once, not once a call.
+            shared: what every call needs, such as a log. It is held once, not once a call. In a
+                tuple, what is kept is given as the result itself.
 
         The first error ends the work and is raised here.
         """

@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 from typing import ClassVar
 
 from topstory.engines.engine import Engine, Item, Kept, Out, Shared
-from topstory.engines.serial import kept_here
+from topstory.engines.serial import kept_here, shared_here
 
 AHEAD = 2  # items that wait for each worker: enough to keep it busy, few enough to hold
 
@@ -42,9 +42,10 @@ class LocalEngine(Engine):
         """The results; at most a few items are taken ahead of the one being waited for."""
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="topstory")
         waiting: deque[Future[Out]] = deque()
+        given = shared_here(shared)
         try:
             for item in items:
-                waiting.append(pool.submit(function, kept_here(item), shared))
+                waiting.append(pool.submit(function, kept_here(item), given))
                 if len(waiting) > AHEAD * self.workers:
                     yield waiting.popleft().result()
             while waiting:

@@ -117,6 +117,10 @@ def _call(function: Callable[[Any, Any], Any], item: Any, held: list[Any]) -> An
     # Held in a list, Ray leaves it alone; unpacked once, a log is made ready once, not every call.
     key = held[0].hex()
     if key not in _unpacked:
+        ray: Any = import_module("ray")
+        shared = ray.get(held[0])
+        if type(shared) is tuple:
+            shared = tuple(ray.get(v.where) if isinstance(v, Kept) else v for v in shared)
         _unpacked.clear()
-        _unpacked[key] = import_module("ray").get(held[0])
+        _unpacked[key] = shared
     return function(item, _unpacked[key])

@@ -25,7 +25,8 @@ class SerialEngine(Engine):
         shared: Shared,
     ) -> Iterator[Out]:
         """The results, computed as they are asked for."""
-        return (function(kept_here(item), shared) for item in items)
+        given = shared_here(shared)
+        return (function(kept_here(item), given) for item in items)
 
     def finished(
         self, function: Callable[[Item, Shared], Out], items: Sequence[Item], shared: Shared
@@ -37,7 +38,7 @@ class SerialEngine(Engine):
         self, function: Callable[[Item, Shared], Out], items: Iterable[Item], shared: Shared
     ) -> list[Kept[Out]]:
         """The results, in this process."""
-        return [Kept(function(item, shared)) for item in items]
+        return [Kept(result) for result in self.map(function, items, shared)]
 
 
 def kept_here(item: Any) -> Any:
@@ -47,3 +48,12 @@ def kept_here(item: Any) -> Any:
     (3, 3)
     """
     return item.where if isinstance(item, Kept) else item
+
+
+def shared_here(shared: Any) -> Any:
+    """What is shared, and itself whatever is kept in it.
+
+    >>> shared_here((1, Kept(2))), shared_here([Kept])
+    ((1, 2), [<class 'topstory.engines.engine.Kept'>])
+    """
+    return tuple(kept_here(value) for value in shared) if type(shared) is tuple else shared

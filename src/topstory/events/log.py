@@ -92,7 +92,7 @@ class EventLog(ArrayRecord):
             visitor: (n,) which user came, where users come again: an index into `users`, which
                 then holds one row for each user instead of one for each event.
             profiles: the raw profiles of those users, one row each: a table of Arrow, pandas or
-                polars, or a dict of columns; a column holds strings, or lists of strings. With
+                polars, a dict of columns, or a list of dicts; strings, or lists of strings. With
                 them `users` may be None: the constant alone.
             article_profiles: the raw profiles of the articles, in the order of `articles`.
         """

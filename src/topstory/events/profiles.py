@@ -20,7 +20,7 @@ def as_profiles(what: str, table: Any, rows: int | None = None) -> pa.Table:
 
     A column holds one category in each row (a string) or any number of them (a list of
     strings); null is unknown. Tables of Arrow, pandas and polars will do, and so will a dict of
-    columns.
+    columns, or a list of dicts, one a row: there a field may be left out.
 
     >>> table = as_profiles("profiles", {"gender": ["f", None], "likes": [["opera"], []]}, rows=2)
     >>> table["likes"].to_pylist(), table["gender"].to_pylist()
@@ -59,10 +59,14 @@ def _as_table(what: str, table: Any) -> pa.Table:
     try:
         if isinstance(table, Mapping):
             return pa.table(dict(table))
+        if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
+            names = dict.fromkeys(name for row in table for name in row)
+            return pa.table({name: [row.get(name) for row in table] for name in names})
         return table if isinstance(table, pa.Table) else pa.table(table)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise ValueError(
-            f"{what} must be a table of Arrow, pandas or polars, or a dict of columns: {error}"
+            f"{what} must be a table of Arrow, pandas or polars, a dict of columns, or a list of "
+            f"dicts: {error}"
         ) from None
 
 

@@ -7,20 +7,21 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, sparse
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from topstory.engines import Engine, engine
-from topstory.features.blocks import Values, cut_events
+from topstory.events.raw_folder import RawFolder
+from topstory.features.blocks import block_count, cut_events
+from topstory.features.clicks import check_clicks, check_mean, held_out, share_held_out
+from topstory.features.folder_blocks import FolderBlocks
 from topstory.features.mini_batches import MiniBatches
+from topstory.features.minimising import minimise
 from topstory.features.objective import Objective
 from topstory.features.watching import Step, Watch
 from topstory.kernels.compilation import Floats
-
-MOST_HELD_OUT = 1_000_000  # events: more tell nothing more
 
 
 # Ignored: scikit-learn is not typed.
@@ -53,7 +54,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        ridge: float = 30.0,
+        ridge: float = 15.0,
         held_out: float = 0.1,
         patience: int = 10,
         max_iter: int = 200,
@@ -110,29 +111,53 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check()
         target = np.asarray(clicks, np.float32)
         check_clicks(target)
-        share = min(self.held_out, MOST_HELD_OUT / max(1, len(target)))
-        aside = np.random.default_rng(self.seed).random(len(target)) < share
+        aside = held_out(self.seed, share_held_out(self.held_out, len(target)), len(target))
         features = np.ascontiguousarray(articles, np.float64)  # (A, M)
         matrix = sparse.csr_array(users)
         blocks = cut_events(matrix, len(features), visitor, shown, target, aside)
-        objective = Objective(engine(self.engine), blocks, features, self.ridge)
-        x = np.zeros(matrix.shape[1] * features.shape[1] + 1)
-        mean = float(target.mean(dtype=np.float64))
-        x[-1] = np.log(mean / (1 - mean))
+        objective = Objective(engine(self.engine), matrix, features, self.ridge, list(blocks))
+        return self._fit(objective, progress)
+
+    def fit_folder(
+        self,
+        users: Any,
+        articles: npt.ArrayLike,
+        source: RawFolder,
+        in_memory: int,
+        progress: Callable[[Step], None] | None = None,
+    ) -> BilinearLogistic:
+        """Fit on the events of a log's folder, which the engine's workers read.
+
+        Args:
+            users: (V, D) φ_u, sparse, in the order of the log's users.
+            articles: (A, M) φ_a, in the order of the log's articles.
+            source: the folder, which every worker must be able to read.
+            in_memory: a log of more events is read anew for each sum over it; of one with fewer
+                the workers keep the events. Either way the numbers are the same.
+            progress: told after each iteration.
+        """
+        self._check()
+        total = source.contents.events
+        read = FolderBlocks(source, share_held_out(self.held_out, total), self.seed)
+        objective = Objective(
+            engine(self.engine),
+            sparse.csr_array(users),
+            np.ascontiguousarray(articles, np.float64),
+            self.ridge,
+            list(source.parts(total // block_count(total))),
+            read,
+            keep=total <= in_memory,
+        )
+        return self._fit(objective, progress)
+
+    def _fit(
+        self, objective: Objective, progress: Callable[[Step], None] | None
+    ) -> BilinearLogistic:
+        check_mean(objective.mean)
         watch = Watch(objective, self.patience, progress)
-        # The engine's threads share the work; BLAS threads beside them only get in their way:
-        # on two busy cores L-BFGS's own steps took longer than the gradients.
-        with threadpool_limits(1):
-            watch.see(x)
-            optimize.minimize(
-                objective,
-                x,
-                jac=True,
-                method="L-BFGS-B",
-                callback=watch,
-                options={"maxiter": self.max_iter, "maxcor": 10, "ftol": self.tol, "gtol": 1e-9},
-            )
-        self.coef_ = watch.best[:-1].reshape(matrix.shape[1], features.shape[1])
+        minimise(objective, self.ridge, watch, self.max_iter, self.tol)
+        self.shown_ = objective.shown
+        self.coef_ = watch.best[:-1].reshape(objective.shape)
         self.intercept_ = float(watch.best[-1])
         self.history_ = tuple(watch.history)
         self.n_iter_ = len(watch.history) - 1
@@ -146,20 +171,17 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         events: Callable[[], Iterable[tuple[Any, Any, Any]]],
         passes: int,
         progress: Callable[[Step], None] | None = None,
-    ) -> npt.NDArray[np.int64]:
-        """Fit by mini-batches, on (visitor, shown, clicks) that `events` gives anew for each pass.
-
-        Returns how often each article was shown.
-        """
+    ) -> BilinearLogistic:
+        """Fit by mini-batches, on (visitor, shown, clicks) that `events` gives anew each pass."""
         self._check()
         features = np.ascontiguousarray(articles, np.float64)
         counts = np.zeros(len(features), np.int64)
         total = clicked = 0.0
         for _, shown, clicks in events():
-            check_clicks(np.asarray(clicks), whole=False)
+            check_clicks(np.asarray(clicks))
             counts += np.bincount(shown, minlength=len(features))
             total, clicked = total + len(clicks), clicked + float(np.sum(clicks, dtype=np.float64))
-        check_clicks(np.array([0.0 if clicked < total else 1.0, min(clicked, 1.0)], np.float32))
+        check_mean(clicked / max(1.0, total))
         batches = MiniBatches(users, features, int(total) * passes, self.ridge)
         for _ in range(passes):
             for part in events():
@@ -169,7 +191,8 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = len(self.history_)
         last = self.history_[-1]
         self.log_loss_, self.auc_ = last.held_out_loss, last.auc
-        return counts
+        self.shown_ = counts
+        return self
 
     def decision_function(self, X: Any) -> Floats:
         """The scores of rows [φ_u, φ_a]."""
@@ -219,17 +242,3 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True  # on rows without constants, it has products only
         return tags
-
-
-def check_clicks(clicks: Values, whole: bool = True) -> None:
-    """Refuse payoffs that are no clicks, or, if these are all there are, say nothing."""
-    if not len(clicks):
-        raise ValueError("the log has no events, so there is nothing to fit")
-    low, high = float(clicks.min()), float(clicks.max())
-    if low < 0 or high > 1:
-        raise ValueError(
-            f"the regression needs clicks, payoffs from 0 to 1; got {low:g} to {high:g}: scale them"
-        )
-    if whole and (high == 0 or low == 1):
-        what = "no event was clicked" if high == 0 else "every event was clicked"
-        raise ValueError(f"{what}, so nothing tells who likes what; give a log with both")

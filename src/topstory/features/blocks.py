@@ -1,4 +1,4 @@
-"""Events cut by their users into blocks, over which a fit is a sum."""
+"""Events cut into blocks, over which a fit is a sum."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from topstory.kernels.bilinear import log_loss, scores
+from topstory.kernels.bilinear import counting_sort, log_loss, scores, second_moments
 from topstory.kernels.compilation import Counters, Floats, Slots
 
 Values = npt.NDArray[np.float32]
 Sparse = sparse.csr_array[Any, tuple[int, int]]
+Rows = tuple[Counters, Slots, Values]  # of users: indptr, indices and values of their φ
 
 EVENTS = 250_000  # of a block, about: each has a gradient of its own, which must be worth it
 FEWEST, MOST = 4, 64  # blocks
@@ -32,58 +33,79 @@ def block_count(rows: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Some events of a block, in cells: a cell for each tile of users and article."""
+    """Some events, in cells: a cell for each tile of users and article."""
 
-    row: Slots  # (n,) the user's row in the block
+    row: Slots  # (n,) the user
     starts: Counters  # (tiles · A + 1,) where each cell's events begin
     clicks: Values  # (n,)
 
     def __len__(self) -> int:
         return len(self.row)
 
+    def shown(self, articles: int) -> Counters:
+        """(A,) how often each article was shown."""
+        counts: Counters = np.diff(self.starts).reshape(-1, articles).sum(axis=0)
+        return counts
+
     @classmethod
     def of(
         cls, row: npt.NDArray[Any], shown: npt.NDArray[Any], clicks: Values, articles: int
     ) -> Events:
         """From events in any order."""
-        cell = row // TILE * articles + shown
-        order = np.lexsort((row, cell))
-        counts = np.bincount(cell, minlength=articles)
-        counts = np.pad(counts, (0, -len(counts) % articles))
-        return cls(
-            row[order].astype(np.int32),
-            np.concatenate(([0], np.cumsum(counts, dtype=np.int64))),
-            clicks[order].astype(np.float32),
-        )
+        first = int(row.min()) if len(row) else 0
+        tile = (row - first) // TILE
+        cell = (tile * articles + shown).astype(np.int32)
+        cells = -(-(int(cell.max(initial=0)) + 1) // articles) * articles
+        order, starts = sorted_by(cell, cells)
+        return cls(row[order].astype(np.int32), starts, clicks[order].astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some users, raw and encoded, and all their events: to learn from, and held out."""
+    """Some events: to learn from, and held out. Their users' φ are given with each question."""
 
-    indptr: Counters
-    indices: Slots
-    values: Values
     learned: Events
     held_out: Events
 
-    def loss(self, weights: Floats, intercept: float) -> tuple[float, float, Floats]:
+    def loss(self, users: Rows, weights: Floats, intercept: float) -> tuple[float, float, Floats]:
         """Log loss, its slope by the intercept, and its gradient (A, D) by Wφ_a."""
         gradient: Floats = np.zeros(weights.shape)
         events = self.learned
-        users = (self.indptr, self.indices, self.values)
         loss, slope = log_loss(
             *users, events.row, events.starts, events.clicks, weights, intercept, gradient
         )
         return loss, slope, gradient
 
-    def scores(self, weights: Floats, intercept: float) -> Floats:
+    def scores(self, users: Rows, weights: Floats, intercept: float) -> Floats:
         """The scores of the events that are held out."""
         out: Floats = np.empty(len(self.held_out))
-        row, starts = self.held_out.row, self.held_out.starts
-        users = (self.indptr, self.indices, self.values)
-        scores(*users, row, starts, weights, intercept, out)
+        scores(*users, self.held_out.row, self.held_out.starts, weights, intercept, out)
         return out
+
+    def moments(self, users: Rows, width: int, every: int) -> tuple[float, Floats]:
+        """Σ φ_u φ_uᵀ (D, D) over the events learned from of every so-manieth user; how many."""
+        times = np.bincount(self.learned.row)[::every].astype(np.float64)
+        came = np.flatnonzero(times)
+        half: Floats = np.zeros((width, width))
+        second_moments(*users, (came * every).astype(np.int32), times[came], half)
+        return float(times.sum()), half + half.T - np.diag(np.diag(half))
+
+    def shown(self, articles: int) -> Counters:
+        """(A,) how often each article was shown."""
+        return self.learned.shown(articles) + self.held_out.shown(articles)
+
+
+def sorted_by(keys: Slots, size: int) -> tuple[Slots, Counters]:
+    """The order that sorts keys from 0 … size − 1, equal ones as they were; where each begins.
+
+    >>> order, starts = sorted_by(np.array([2, 0, 2, 1], np.int32), 4)
+    >>> order.tolist(), starts.tolist()
+    ([1, 3, 0, 2], [0, 1, 2, 4, 4])
+    """
+    starts = np.concatenate(([0], np.cumsum(np.bincount(keys, minlength=size), dtype=np.int64)))
+    order = np.empty(len(keys), np.int32)
+    counting_sort(keys, starts[:-1].copy(), order)
+    return order, starts
 
 
 def cut_users(users: Sparse, share: npt.NDArray[Any], blocks: int) -> Iterator[tuple[int, int]]:
@@ -94,8 +116,9 @@ def cut_users(users: Sparse, share: npt.NDArray[Any], blocks: int) -> Iterator[t
     yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
 
 
-def rows_of(users: Sparse, start: int, stop: int) -> tuple[Counters, Slots, Values]:
+def rows_of(users: Sparse, start: int = 0, stop: int | None = None) -> Rows:
     """The users start … stop − 1 as CSR arrays; indices and values are views."""
+    stop = users.shape[0] if stop is None else stop
     indptr = users.indptr[start : stop + 1].astype(np.int64)
     low, high = int(indptr[0]), int(indptr[-1])
     return (
@@ -114,14 +137,15 @@ def cut_events(
     held_out: npt.NDArray[np.bool_],
     blocks: int | None = None,
 ) -> Iterator[Block]:
-    """Blocks of users with their events; a user's events are all in one."""
-    share = np.bincount(visitor, minlength=users.shape[0])
-    order = np.argsort(visitor, kind="stable")
-    ends = np.concatenate(([0], np.cumsum(share)))
+    """Blocks of events; a user's events are all in one, so that few users' φ are looked at."""
+    order, ends = sorted_by(visitor.astype(np.int32, copy=False), users.shape[0])
+    share = np.diff(ends)
     for start, stop in cut_users(users, share, blocks or block_count(len(visitor))):
         mine = order[ends[start] : ends[stop]]
-        parts = [
-            Events.of(visitor[rows] - start, shown[rows], clicks[rows], articles)
-            for rows in (mine[~held_out[mine]], mine[held_out[mine]])
-        ]
-        yield Block(*rows_of(users, start, stop), *parts)
+        aside = held_out[mine]
+        yield Block(
+            *(
+                Events.of(visitor[rows], shown[rows], clicks[rows], articles)
+                for rows in (mine[~aside], mine[aside])
+            )
+        )

@@ -19,19 +19,21 @@ from topstory.events import EventLog
 from topstory.events.articles import ArticleTable
 from topstory.events.visitors import Visitors
 from topstory.features.bilinear import BilinearLogistic
-from topstory.features.categories import Sparse
+from topstory.features.clustering import Raw, cluster
 from topstory.features.clusters import SoftClusters
-from topstory.features.compact import Compact
 from topstory.features.encoder import Encoder, Threshold
-from topstory.features.lloyd import refine
-from topstory.features.projection import PLAIN, WEIGHTED, article_projection, user_projection
-from topstory.features.raw_logs import check_articles, events_of, raw_visitors
-from topstory.features.side import Side
+from topstory.features.projection import PLAIN, WEIGHTED
+from topstory.features.raw_logs import (
+    check_articles,
+    events_of,
+    raw_folder,
+    raw_visitors,
+    visits_of,
+)
 from topstory.features.watching import Step
 from topstory.kernels.compilation import Floats
 
-SAMPLE = 50_000  # users that k-means starts from, and the width is fitted on
-BINS = 20  # of the histogram of largest memberships
+IN_MEMORY = 200_000_000  # events, of 8 bytes each
 
 
 # Ignored: scikit-learn is not typed.
@@ -80,7 +82,7 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         article_support: Threshold = 0.0,
         distances: str = WEIGHTED,
         components: int = 0,
-        ridge: float = 30.0,
+        ridge: float = 15.0,
         held_out: float = 0.1,
         patience: int = 10,
         max_iter: int = 200,
@@ -115,14 +117,43 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         """
         self._check()
         visitors = raw_visitors(log)
-        users, articles = self._encode(visitors.profiles, log.article_profiles)
+        raw = self._encode(visitors.profiles, log.article_profiles)
         shown = log.shown_index
-        counts = np.bincount(shown, minlength=len(articles))
-        check_articles(articles[counts > 0])
+        check_articles(raw.articles[np.unique(shown)])
         model = self.regression().fit_events(
-            users, articles, visitors.number, shown, log.payoff, progress
+            raw.users, raw.articles, visitors.number, shown, log.payoff, progress
         )
-        return self._cluster(model, users, articles, counts)
+        return self._cluster(model, raw)
+
+    def fit_folder(
+        self,
+        folder: str | PathLike[str],
+        passes: int | None = None,
+        in_memory: int = IN_MEMORY,
+        progress: Callable[[Step], None] | None = None,
+    ) -> FeatureBuilder:
+        """Learn from the folder of a raw log, whatever its size: the same as `fit` of the log.
+
+        The engine's workers read the events; on a cluster every machine must see the folder. Only
+        users and articles come together here, encoded.
+
+        Args:
+            folder: of a log that knows who came, with raw profiles of users and articles.
+            passes: learn by mini-batches, as `fit_parts` does, so many times through the log.
+            in_memory: of a log of more events none are kept: each iteration reads it again. An
+                event that is kept takes 8 bytes.
+            progress: told after each iteration, or batch.
+        """
+        self._check(passes)
+        source, profiles, article_profiles = raw_folder(folder)
+        raw = self._encode(profiles, article_profiles)
+        model = self.regression()
+        if passes is None:
+            model.fit_folder(raw.users, raw.articles, source, in_memory, progress)
+        else:
+            events = partial(visits_of, source)
+            model.fit_stream(raw.users, raw.articles, events, passes, progress)
+        return self._cluster(model, raw)
 
     def fit_parts(
         self,
@@ -141,17 +172,14 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             passes: how often the log is gone through.
             progress: told after each batch.
         """
-        self._check()
-        if passes < 1:
-            raise ValueError(f"passes must be at least 1, got {passes!r}")
+        self._check(passes)
         first = next(iter(parts()), None)
         if first is None:
             raise ValueError("there are no parts, so there is nothing to fit")
-        users, articles = self._encode(raw_visitors(first).profiles, first.article_profiles)
-        model = self.regression()
-        shown = model.fit_stream(users, articles, partial(events_of, parts), passes, progress)
-        check_articles(articles[shown > 0])
-        return self._cluster(model, users, articles, shown)
+        raw = self._encode(raw_visitors(first).profiles, first.article_profiles)
+        events = partial(events_of, parts)
+        model = self.regression().fit_stream(raw.users, raw.articles, events, passes, progress)
+        return self._cluster(model, raw)
 
     def apply(self, log: EventLog, keep_profiles: bool = False) -> EventLog:
         """The same events with these features in place of the log's contexts and features.
@@ -222,12 +250,11 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
 
         return load(path)
 
-    def _encode(self, profiles: Any, article_profiles: Any) -> tuple[Sparse, Floats]:
-        self._user_encoder = Encoder(self.support).fit(profiles)
-        self._article_encoder = Encoder(self.article_support, apart=False).fit(article_profiles)
-        users = self._user_encoder.transform(profiles)  # (V, D)
-        articles = self._article_encoder.transform(article_profiles).toarray()  # (A, M)
-        return users, articles.astype(np.float64)
+    def _encode(self, profiles: Any, article_profiles: Any) -> Raw:
+        users = Encoder(self.support).fit(profiles)
+        articles = Encoder(self.article_support, apart=False).fit(article_profiles)
+        features = articles.transform(article_profiles).toarray()  # (A, M)
+        return Raw(users, articles, users.transform(profiles), features.astype(np.float64))
 
     def regression(self) -> BilinearLogistic:
         """The regression, not fitted, with these parameters."""
@@ -241,34 +268,19 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             seed=self.seed,
         )
 
-    def _cluster(
-        self,
-        model: BilinearLogistic,
-        users: Sparse,
-        articles: Floats,
-        shown: npt.NDArray[np.int64],
-    ) -> FeatureBuilder:
-        """Both sides, from W; `shown` (A,) is how often each article was."""
-        W = model.coef_
-        rows = np.arange(users.shape[0])
-        if len(rows) > SAMPLE:
-            rows = np.sort(np.random.default_rng(self.seed).choice(rows, SAMPLE, replace=False))
-        some = users[rows]
-        projection = user_projection(W, articles, shown, self.distances)
-        points = np.asarray(some @ projection)
-        soft = self._soft(self.clusters).fit(points)
-        centers, means, sizes = refine(engine(self.engine), users, projection, soft.centers_)
-        compact = Compact.of(projection, soft.place(centers, points), points, self.components)
-        self.user_side_ = Side(self._user_encoder, projection, soft, compact)
-        largest = compact.many(some)[:, : self.clusters].max(axis=1)
-        self.histogram_ = np.histogram(largest, BINS, (0.0, 1.0))[0]
-        self.means_, self.sizes_ = means, sizes
-
-        projection = article_projection(W, means, self.distances)
-        points = articles[shown > 0] @ projection
-        soft = self._soft(self.article_clusters or self.clusters).fit(points)
-        compact = Compact.of(projection, soft, points, 0)
-        self.article_side_ = Side(self._article_encoder, projection, soft, compact)
+    def _cluster(self, model: BilinearLogistic, raw: Raw) -> FeatureBuilder:
+        check_articles(raw.articles[model.shown_ > 0])
+        found = cluster(
+            engine(self.engine),
+            model,
+            raw,
+            self._soft(self.clusters),
+            self._soft(self.article_clusters or self.clusters),
+            self.distances,
+            self.components,
+        )
+        self.user_side_, self.article_side_ = found.users, found.articles
+        self.means_, self.sizes_, self.histogram_ = found.means, found.sizes, found.histogram
         self.model_ = model
         self.unknown: Counter[str] = Counter()
         return self
@@ -279,7 +291,9 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
     def _memberships(self, profiles: Any) -> npt.NDArray[np.float32]:
         return self.users(profiles)[:, : self.clusters]
 
-    def _check(self) -> None:
+    def _check(self, passes: int | None = None) -> None:
+        if passes is not None and passes < 1:
+            raise ValueError(f"passes must be at least 1, got {passes!r}")
         if self.distances not in (WEIGHTED, PLAIN):
             raise ValueError(f"distances must be {WEIGHTED} or {PLAIN}, got {self.distances!r}")
         for name in ("clusters", "article_clusters"):

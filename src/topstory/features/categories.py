@@ -23,7 +23,7 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Binary encoding of categories, one or any number in a field (paper, §5.2.2).
 
     "female" is [1, 0], "male" [0, 1]; unknown, and what was not there when it was fitted, is
-    [0, 0]. Profiles are tables of Arrow, pandas or polars, or dicts of columns.
+    [0, 0]. Profiles are tables of Arrow, pandas or polars, a dict of columns, or a list of dicts.
 
     >>> profiles = {"gender": ["f", "m", None], "likes": [["opera"], ["golf", "opera"], []]}
     >>> encoder = Categories().fit(profiles)
@@ -76,9 +76,9 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             counts, codes = self._column(name, table.column(name), unknown)
             parts.append((counts, codes))
         sizes = np.sum([counts for counts, _ in parts], axis=0)
-        indptr = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+        indptr = row_starts(sizes)
         indices = np.empty(indptr[-1], np.int32)
-        begins = indptr[:-1].copy()
+        begins = indptr[:-1].astype(np.int64)
         for counts, codes in parts:
             ends = np.cumsum(counts, dtype=np.int64)
             # Where each code goes: its row's next free place, plus its place within the field.
@@ -95,6 +95,8 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def checked(self, X: Any) -> pa.Table:
         """The table in a log's own form; an error if its fields are not the fitted ones."""
+        if isinstance(X, list | tuple) and all(isinstance(row, Mapping) for row in X):
+            X = [self._whole(row) for row in X]
         table = as_profiles("profiles", X)
         if set(table.column_names) != set(self.fields_):
             strange = sorted(set(table.column_names) - set(self.fields_))
@@ -121,6 +123,13 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """(categories,) the field of each."""
         names = [name for name, words in self.categories_.items() for _ in words]
         return np.array(names, dtype=object)
+
+    def _whole(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A profile with every field: one that was left out is unknown."""
+        nothing: dict[str, Any] = {
+            name: [] if many else None for name, many in self.fields_.items()
+        }
+        return nothing | {name: value for name, value in row.items() if value is not None}
 
     def _column(
         self, name: str, column: Any, unknown: Counter[str]
@@ -158,9 +167,21 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def row_starts(sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Where each row of a CSR matrix begins, and the last one ends.
+
+    In 32 bits where they will do, since scipy makes column indices as wide as these.
+
+    >>> row_starts(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    starts = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+    return starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
+
+
 def _used(column: Any) -> set[str]:
     array = column.combine_chunks()
     values = array.flatten() if pa.types.is_list(array.type) else array
-    used = np.unique(values.indices.drop_null().to_numpy(zero_copy_only=False))
+    codes = values.indices.drop_null().to_numpy(zero_copy_only=False)
     words = values.dictionary.to_pylist()
-    return {words[i] for i in used}
+    return {words[i] for i in np.flatnonzero(np.bincount(codes, minlength=len(words)))}

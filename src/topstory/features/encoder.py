@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from topstory.events.profiles import as_profiles
-from topstory.features.categories import Categories, Sparse
+from topstory.features.categories import Categories, Sparse, row_starts
 from topstory.features.support import Support
 from topstory.features.unit_length import UnitLength
 
@@ -190,13 +190,12 @@ def chunks(table: pa.Table) -> Iterator[pa.Table]:
 
 def stacked(parts: Sequence[Sparse]) -> Sparse:
     """One below the other."""
-    starts = np.cumsum([0, *(part.indptr[-1] for part in parts)])
-    ends = [part.indptr[1:] + start for part, start in zip(parts, starts, strict=False)]
+    sizes = np.concatenate([np.diff(part.indptr) for part in parts])
     whole: Sparse = sparse.csr_array(
         (
             np.concatenate([part.data for part in parts]),
             np.concatenate([part.indices for part in parts]),
-            np.concatenate([[0], *ends]),
+            row_starts(sizes),
         ),
         shape=(sum(part.shape[0] for part in parts), parts[0].shape[1]),
     )

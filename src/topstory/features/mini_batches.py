@@ -75,9 +75,11 @@ class MiniBatches:
             self._x[-1] = np.log(mean / (1 - mean))
         everything = np.ones(len(clicks), bool)
         share = self._ridge * len(clicks) / self._events
-        cut = (self._users[who], len(self._articles), rows.reshape(-1), shown, clicks)
-        learned = Objective(SerialEngine(), cut_events(*cut, ~everything, 1), self._articles, share)
-        watched = Objective(SerialEngine(), cut_events(*cut, everything, 1), self._articles, 0.0)
+        users, articles = self._users[who], self._articles
+        cut = (users, len(articles), rows.reshape(-1), shown, clicks)
+        here = SerialEngine()
+        learned = Objective(here, users, articles, share, [*cut_events(*cut, ~everything, 1)])
+        watched = Objective(here, users, articles, 0.0, [*cut_events(*cut, everything, 1)])
         self.history.append(_seen(len(self.history), watched, self._x))
         _, gradient = learned(self._x)
         gradient /= len(clicks)

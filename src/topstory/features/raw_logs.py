@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from os import PathLike
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from topstory.events import EventLog
+from topstory.events.raw_folder import RawFolder, Visits
 from topstory.events.visitors import Visitors
+from topstory.features.blocks import EVENTS
+from topstory.features.clicks import check_clicks
 from topstory.kernels.compilation import Floats
 
 
 def raw_visitors(log: EventLog) -> Visitors:
     """Who came, if the log has the raw profiles of users and of articles."""
     if log.visitors is None or log.visitors.profiles is None or log.article_profiles is None:
-        who = "users" if log.profiles is None else "articles"
-        raise ValueError(
-            f"the log has no raw profiles of its {who}; features are made of them: "
-            "EventLog.from_arrays takes visitor, profiles and article_profiles"
-        )
+        raise _no_profiles("users" if log.profiles is None else "articles")
     return log.visitors
+
+
+def raw_folder(folder: str | PathLike[str]) -> tuple[RawFolder, Any, Any]:
+    """A log's folder, and the raw profiles of its users and articles."""
+    source, articles, users = RawFolder.opened(folder)
+    if users is None or users.profiles is None or articles.profiles is None:
+        raise _no_profiles("users" if users is None or users.profiles is None else "articles")
+    if not source.contents.events:
+        check_clicks(np.empty(0))
+    return source, users.profiles, articles.profiles
+
+
+def visits_of(source: RawFolder) -> Iterator[Visits]:
+    """Who came, what was shown and what it paid, in parts of which one is in memory at a time."""
+    for part in source.parts(EVENTS):
+        yield source.read(part)
+
+
+def _no_profiles(who: str) -> ValueError:
+    return ValueError(
+        f"the log has no raw profiles of its {who}; features are made of them: "
+        "EventLog.from_arrays takes visitor, profiles and article_profiles"
+    )
 
 
 def events_of(
     parts: Callable[[], Iterable[EventLog]],
-) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]]:
+) -> Iterator[Visits]:
     """Who came, what was shown and what it paid, part after part."""
     users = articles = None
     for log in parts():

@@ -10,6 +10,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from topstory.features.categories import row_starts
+
 CONSTANT = "constant"
 
 
@@ -59,13 +61,13 @@ class UnitLength(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         lengths = np.sqrt(squares)
         lengths[lengths == 0] = 1.0
         data = (X.data / lengths[cell]).astype(X.dtype)
-        indptr = X.indptr + np.arange(rows + 1)
-        last = np.zeros(X.nnz + rows, bool)
-        last[indptr[1:] - 1] = True
+        indptr = row_starts(sizes + 1)
+        # Every row before makes room for its constant.
+        place, last = row + np.arange(X.nnz), indptr[1:] - 1
         out = np.empty(X.nnz + rows, X.dtype)
-        out[last], out[~last] = 1.0, data
+        out[place], out[last] = data, 1.0
         indices = np.empty(X.nnz + rows, X.indices.dtype)
-        indices[last], indices[~last] = features, X.indices
+        indices[place], indices[last] = X.indices, features
         return sparse.csr_array((out, indices, indptr), shape=(rows, features + 1))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import msgspec
 import numpy as np
-from scipy.optimize import OptimizeResult
 from sklearn.metrics import roc_auc_score
 
 from topstory.features.objective import Objective, mean_log_loss
@@ -32,10 +31,6 @@ class Watch:
         self.history: list[Step] = []
         self.best: Floats = np.empty(0)  # W and the intercept
         self._best = 0
-
-    def __call__(self, intermediate_result: OptimizeResult) -> None:
-        """What scipy calls after an iteration."""
-        self.see(intermediate_result.x)
 
     def see(self, x: Floats) -> None:
         """Look at W and the intercept; StopIteration ends the fit."""

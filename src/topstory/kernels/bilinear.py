@@ -90,6 +90,34 @@ def scores(
 
 
 @compiled
+def second_moments(
+    indptr: Counters, indices: Slots, values: Values, row: Slots, times: Floats, out: Floats
+) -> None:
+    """Add φ_u φ_uᵀ of each user in `row`, so many `times`, to `out` (D, D): half of it only.
+
+    Which half of two equal ones depends on the order of the indices; the diagonal is whole.
+    """
+    for i in range(len(row)):
+        begin, end = np.uint64(indptr[row[i]]), np.uint64(indptr[row[i] + 1])
+        for k in range(begin, end):
+            line = out[np.uint32(indices[k])]
+            weight = times[i] * values[k]
+            for other in range(begin, k + np.uint64(1)):
+                line[np.uint32(indices[other])] += weight * values[other]
+
+
+@compiled
+def counting_sort(keys: Slots, free: Counters, order: Slots) -> None:
+    """Where each key's rows are, in their order: `free` (keys,) is where each key's places begin.
+
+    Leaves `free` at their ends.
+    """
+    for i in range(len(keys)):
+        order[free[keys[i]]] = i
+        free[keys[i]] += 1
+
+
+@compiled
 def cluster_sums(
     indptr: Counters,
     indices: Slots,

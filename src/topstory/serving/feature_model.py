@@ -10,6 +10,11 @@ import numpy.typing as npt
 class FeatureModel(Protocol):
     """Turns what is known of a user or an article into the numbers that a policy takes."""
 
+    @property
+    def unknown(self) -> Mapping[str, int]:
+        """Field -> how often it held a category that the model does not know."""
+        ...
+
     def user(self, profile: Mapping[str, Any]) -> npt.ArrayLike:
         """(d,) the context of one user; ValueError if the profile cannot be used."""
         ...

@@ -64,6 +64,7 @@ class Metrics:
         """What the page shows."""
         yield from self._http()
         yield from self._pools()
+        yield from self._profiles()
         service, commits = self._service, self._service.commits
         for name, words, value in (
             ("journal_waiting", "records not committed yet", commits.waiting),
@@ -128,3 +129,12 @@ class Metrics:
             articles.add_metric([name], len(pool.articles))
             drifted.add_metric([name], drift(pool))
         yield from (shows, payoff, ctr, articles, drifted)
+
+    def _profiles(self) -> Iterator[Metric]:
+        if self._service.features is not None:
+            ignored = CounterMetricFamily(
+                "topstory_unknown_categories", "in raw profiles, ignored", labels=["field"]
+            )
+            for name, count in self._service.features.unknown.items():
+                ignored.add_metric([name], count)
+            yield ignored
