@@ -56,7 +56,7 @@ def facts(world: ts.TodayModule, log: ts.EventLog, ceilings: list[dict[str, floa
     rates, groups = article_rates(log), group_rates(world, log)
     low, high = np.quantile(rates, [0.05, 0.95])
     sizes = log.pool_sizes
-    people = world.population.groups.max(axis=1)
+    people, learned = world.population.groups.max(axis=1), memberships()
     mean = {name: np.mean([each[name] for each in ceilings]) for name in ceilings[0]}
     spread = np.std([each["omniscient"] for each in ceilings])
     rows = [
@@ -74,8 +74,14 @@ def facts(world: ts.TodayModule, log: ts.EventLog, ceilings: list[dict[str, floa
             "by itself",
         ),
         (
+            "users with a membership above 0.5 / 0.8, by features learned from 3,000,000 events",
+            "85 % / 40 % (Figure 5)",
+            f"{(learned > 0.5).mean():.0%} / {(learned > 0.8).mean():.0%}",
+            "set (width) / calibrated",
+        ),
+        (
             "users with a true share above 0.5 / 0.8",
-            "85 % / 40 % (memberships, Figure 5)",
+            "–",
             f"{(people > 0.5).mean():.0%} / {(people > 0.8).mean():.0%}",
             "set (mixing)",
         ),
@@ -98,6 +104,14 @@ def facts(world: ts.TodayModule, log: ts.EventLog, ceilings: list[dict[str, floa
     ]
     lines = ["| | paper, or Yahoo's data | simulated | |", "|---|---|---|---|"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+def memberships() -> npt.NDArray[np.float64]:
+    """Each user's largest one, after the whole construction of features, in a smaller world."""
+    world = ts.TodayModule(seed=0, users=20_000)
+    explored = world.random_log(3_000_000, "2008-09-01", 10, raw=True)
+    builder = ts.FeatureBuilder(support=0.01).fit(explored)
+    return np.asarray(builder.largest_memberships(world.population.profiles))
 
 
 def article_rates(log: ts.EventLog) -> npt.NDArray[np.float64]:

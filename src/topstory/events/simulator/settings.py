@@ -12,8 +12,8 @@ GROUPS = 5  # of users, by what they like; and topics of articles: one for each 
 class Settings:
     """The distributions behind `TodayModule`; log-odds are natural logarithms.
 
-    The defaults give the picture of the paper's Table 1 (docs/simulator.md shows both); they were
-    set on the true ceilings of eight simulated weeks, not on the noise of one.
+    The defaults have the ceilings that the paper's Table 1 suggests (docs/simulator.md shows both);
+    they were set on sixteen simulated weeks, not on the noise of one.
 
     >>> Settings(users=1000, ctr=0.05).ctr
     0.05
@@ -26,7 +26,7 @@ class Settings:
     # -- users: soft members of five groups --
     users: int = 1_000_000
     group_shares: tuple[float, ...] = (0.27, 0.23, 0.20, 0.17, 0.13)
-    group_mixing: float = 0.75  # of the Dirichlet: near 0 everyone is of one group, 10 hardly
+    group_mixing: float = 0.35  # of the Dirichlet: near 0 everyone is of one group, 10 hardly
     loyalty: float = (
         2.0  # visitor = users · u^loyalty: at 2 the keenest 1 % make 10 % of the visits
     )
@@ -43,7 +43,7 @@ class Settings:
     behaviour_support: tuple[float, float] = (0.002, 0.12)  # log-uniform between them
     telling: float = 0.80  # share of behaviours that differ between groups
     behaviour_tilt: float = 2.0  # deviation of their log-odds
-    activity: tuple[float, float] = (0.20, 0.50)  # lognormal: how much of a user was recorded
+    activity: tuple[float, float] = (0.20, 0.15)  # lognormal: how much of a user was recorded
 
     # -- articles --
     births: float = 1.06  # new ones an hour
@@ -58,10 +58,10 @@ class Settings:
     ctr: float = 0.035  # of articles shown at random
     group_rates: tuple[float, ...] = (0.60, -0.85, 0.35, -0.20, -0.10)  # groups that click more
     popularity: float = 0.05  # deviation between articles of one topic
-    topic_popularity: tuple[float, ...] = (0.10, 0.45, -0.20, 0.0, -0.35)  # log-odds of topics
+    topic_popularity: tuple[float, ...] = (0.05, 0.38, -0.20, 0.0, -0.90)  # log-odds of topics
     decay: float = 0.01  # an hour: each article's is uniform between 0 and this
     daily: float = 0.10  # how much more is clicked in the evening than on average
-    preference: float = 0.62  # how much a group prefers its topics
+    preference: float = 0.55  # how much a group prefers its topics
     affinity: float = 3.0  # of a group to its own topic, against the noise of the others
     own_appeal: float = 0.02  # deviation of an article's appeal to a group, beyond its topics
 
