@@ -30,6 +30,11 @@ class Latency:
     counts: list[int] = field(default_factory=lambda: [0] * (len(EDGES) + 1))
     total: float = 0.0
 
+    def count(self, seconds: float) -> None:
+        """One more."""
+        self.counts[bisect_left(EDGES, seconds)] += 1
+        self.total += seconds
+
 
 class Requests:
     """Requests by route and status, and how long they took."""
@@ -44,8 +49,7 @@ class Requests:
         latency = self.latencies.get(route)
         if latency is None:
             latency = self.latencies[route] = Latency()
-        latency.counts[bisect_left(EDGES, seconds)] += 1
-        latency.total += seconds
+        latency.count(seconds)
 
 
 class Metrics:
