@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from topstory.kernels.choice import score
 from topstory.kernels.compilation import Floats, Slots, compiled
+from topstory.kernels.contexts import Dense, load
 from topstory.kernels.model import comparable
 from topstory.kernels.randomness import EXPLORE, priority, stream, unit
 
@@ -69,6 +70,49 @@ def decide(
     if comparable(estimates[chosen]) == best_estimate:
         propensity += shares[DEPLOYMENT] / estimate_ties
     return chosen, min(propensity, 1.0)
+
+
+@compiled
+def decide_all(
+    state: Any,
+    room: Dense,
+    contexts: Floats,
+    segments: Slots,
+    slots: Slots,
+    keys: NDArray[np.uint64],
+    bonus: float,
+    epsilon: float,
+    shares: Floats,
+    buckets: Slots,
+    seed: np.uint64,
+    first: int,
+    estimates: Floats,
+    scores: Floats,
+    places: Slots,
+    propensities: Floats,
+) -> None:
+    """`decide` for many users at once: the decisions first, first + 1, … in `places`.
+
+    To hand a state to a kernel costs more than a decision. No segments: there is but one.
+    """
+    for t in range(contexts.shape[0]):
+        x = load(contexts, t, room)
+        segment = segments[t] if segments.shape[0] else 0
+        places[t], propensities[t] = decide(
+            state,
+            x,
+            segment,
+            slots,
+            keys,
+            bonus,
+            epsilon,
+            shares,
+            buckets[t],
+            seed,
+            first + t,
+            estimates,
+            scores,
+        )
 
 
 @compiled

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from topstory.kernels.compilation import Slots, compiled, inlined, specialised
+from topstory.kernels.compilation import Floats, Slots, compiled, inlined, specialised
+from topstory.kernels.contexts import Dense, load
 
 
 def estimate(state: Any, a: int, x: Any, segment: int) -> float:
@@ -61,6 +62,24 @@ def learn_shown(state: Any, a: int, x: Any, segment: int) -> None:
 def learn_paid(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
     """The second half alone."""
     paid(state, a, x, segment, payoff)
+
+
+@compiled
+def learn_halves(
+    state: Any, slots: Slots, contexts: Floats, segments: Slots, room: Dense, payoffs: Floats
+) -> None:
+    """Many halves in their order: an impression where the payoff is NaN, else a payoff.
+
+    The same arithmetic as one call for each, hence the same bits. To hand a state to a kernel
+    costs more than to teach it, so many share one call. No segments: there is but one.
+    """
+    for t in range(slots.shape[0]):
+        x = load(contexts, t, room)
+        segment = segments[t] if segments.shape[0] else 0
+        if np.isnan(payoffs[t]):
+            shown(state, slots[t], x, segment)
+        else:
+            paid(state, slots[t], x, segment, payoffs[t])
 
 
 def enter(state: Any, slots: Slots, start: int, stop: int) -> None:

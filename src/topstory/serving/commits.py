@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
+from typing import Any
 
 from topstory.serving.journal import Journal, JournalError
 from topstory.serving.records import Entry
@@ -16,7 +17,36 @@ log = logging.getLogger("topstory.serving")
 
 LINGER = 0.005  # seconds that records may wait for others, if nobody waits for them
 
-Done = asyncio.Future[str | None]  # None: committed; else why not
+Told = Callable[[str | None], None]  # None: committed; else why not
+
+
+class Commit:
+    """A commit on its way: who waits for it is told how it went, in the order of asking.
+
+    By plain calls: a future for each of them would cost more than the record itself.
+    """
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: list[Told] = []
+
+    def then(self, told: Told) -> None:
+        """Call `told` when it is over."""
+        self._waiting.append(told)
+
+    def __await__(self) -> Generator[Any, None, str | None]:
+        future: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self.then(lambda failure: None if future.done() else future.set_result(failure))
+        return future.__await__()
+
+    def over(self, failure: str | None) -> None:
+        """Tell all of them."""
+        for told in self._waiting:
+            try:
+                told(failure)
+            except Exception:
+                log.exception("somebody could not be told of a commit")
 
 
 class Commits:
@@ -35,7 +65,7 @@ class Commits:
     ) -> None:
         self._journal, self._applied, self._lost, self._limit = journal, applied, lost, limit
         self._waiting: list[Entry] = []
-        self._done: Done | None = None
+        self._next: Commit | None = None
         self._awaited = False  # whether somebody waits for the next commit
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "journal")
@@ -51,28 +81,28 @@ class Commits:
         """Records that are not committed yet."""
         return len(self._waiting) + self.in_flight
 
-    def append(self, entry: Entry, awaited: bool = True) -> Done:
-        """Queue a record; the future is done when its batch is committed and applied."""
+    def append(self, entry: Entry, awaited: bool = True) -> Commit:
+        """Queue a record; its commit is over when its batch is on disk and applied."""
         if self.broken:
             raise Unavailable("the state could not follow the journal: restart the service")
         if len(self._waiting) >= self._limit:
             raise Unavailable("too many records wait for the disk", "overloaded")
-        if self._done is None:
-            self._done = asyncio.get_running_loop().create_future()
+        if self._next is None:
+            self._next = Commit()
         self._waiting.append(entry)
         self._awaited |= awaited
         if self._task is None:
             self._task = asyncio.create_task(self._run())
-        return self._done
+        return self._next
 
     async def _run(self) -> None:
         while self._waiting:
             # All requests that the loop has ready by now go into one batch; where nobody waits for
             # it, so do those of the next moment.
             await asyncio.sleep(0 if self._awaited else LINGER)
-            batch, done = self._waiting, self._done
-            assert done is not None
-            self._waiting, self._done, self._awaited = [], None, False
+            batch, commit = self._waiting, self._next
+            assert commit is not None
+            self._waiting, self._next, self._awaited = [], None, False
             self.in_flight = len(batch)
             failure = await self._in_thread(self._commit, batch)
             self.in_flight = 0
@@ -81,7 +111,7 @@ class Commits:
             else:
                 self._lost(batch)
             self.failing = failure
-            done.set_result(failure)
+            commit.over(failure)
         self._task = None
 
     def _apply(self, batch: Sequence[Entry]) -> str | None:

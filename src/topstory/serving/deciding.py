@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,13 +14,12 @@ from topstory.serving.refusals import Refused
 from topstory.serving.traffic import Traffic
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """The article for the story position, its propensity, and the ranking that it heads."""
 
     article: str
     propensity: float
-    ranking: tuple[str, ...]
+    ranking: tuple[str, ...] = ()  # empty: the article alone
 
 
 class Decider:
@@ -35,7 +35,7 @@ class Decider:
 
     def decide(
         self,
-        user: list[float],
+        user: Sequence[float],
         bucket: int,
         number: int,
         at: int,
@@ -47,11 +47,7 @@ class Decider:
         Only the first is a choice that propensities and learning speak of; the others follow by
         the bucket's own order: scores, estimates, or chance.
         """
-        listing = self.pool.listing(at)
-        if exclude:
-            listing = self.pool.without(listing, exclude)
-        if not listing.ids:
-            raise Refused(409, "no_article", f"pool {self.pool.name!r} has no article to show now")
+        listing = self._listing(at, exclude)
         policy = self.pool.policy
         values = self._room.values
         values[:] = user
@@ -72,8 +68,49 @@ class Decider:
         )
         article = listing.ids[place]
         if slots == 1:
-            return Chosen(article, propensity, (article,))
+            return Chosen(article, propensity)
         return Chosen(article, propensity, self._rank(listing, bucket, number, place, slots))
+
+    def decide_all(
+        self, users: Sequence[tuple[float, ...]], buckets: Sequence[int], first: int, at: int
+    ) -> list[Chosen]:
+        """The decisions first, first + 1, … by one call of the kernel: the same as one by one."""
+        listing = self._listing(at)
+        policy = self.pool.policy
+        contexts = np.array(users)
+        places = np.empty(len(users), np.int32)
+        propensities = np.empty(len(users))
+        mixture.decide_all(
+            policy.model.state,
+            self._room,
+            contexts,
+            policy.model.segments(contexts, 0, len(users)),
+            listing.slots,
+            policy.model.roster.keys,
+            policy.explorer.bonus,
+            policy.explorer.share,
+            self.traffic.shares,
+            np.array(buckets, np.int32),
+            self._seed,
+            first,
+            listing.estimates,
+            listing.scores,
+            places,
+            propensities,
+        )
+        ids = listing.ids
+        return [
+            Chosen(ids[place], propensity)
+            for place, propensity in zip(places.tolist(), propensities.tolist(), strict=True)
+        ]
+
+    def _listing(self, at: int, exclude: tuple[str, ...] = ()) -> Listing:
+        listing = self.pool.listing(at)
+        if exclude:
+            listing = self.pool.without(listing, exclude)
+        if not listing.ids:
+            raise Refused(409, "no_article", f"pool {self.pool.name!r} has no article to show now")
+        return listing
 
     def _rank(
         self, listing: Listing, bucket: int, number: int, first: int, slots: int

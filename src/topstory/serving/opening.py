@@ -69,7 +69,7 @@ def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: i
         if not pruned - 1 <= state.number <= last:
             log.error("snapshot %d does not go with the journal: not used", state.number)
             continue
-        state.apply_all(journal.read(state.number), starts.policy)
+        state.apply(journal.read(state.number), starts.policy)
         return state
     if pruned:
         raise ValueError(
@@ -77,7 +77,7 @@ def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: i
             "restore the folder `snapshots` from a backup"
         )
     state = State(dimension)
-    state.apply_all(journal.read(), starts.policy)
+    state.apply(journal.read(), starts.policy)
     return state
 
 
@@ -129,7 +129,7 @@ def _bring_up_to_date(state: State, journal: Journal, starts: Starts, config: Co
         at = Clock(after=state.at).now()
         entries = [Entry(number + 1 + i, at, record) for i, record in enumerate(records)]
         journal.append(entries)
-        state.apply_all(((entry, None) for entry in entries), starts.policy)
+        state.apply(((entry, None) for entry in entries), starts.policy)
 
 
 def _check_fits(state: State, config: Config) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from struct import Struct
 
 import msgspec
 import numpy as np
 
 from topstory.kernels.compilation import Floats, Slots
-from topstory.kernels.contexts import Dense
-from topstory.kernels.model import learn_paid, learn_shown
 from topstory.policies import Policy
+from topstory.serving.lessons import Lessons
 from topstory.serving.records import ArticleFacts, Decided
 from topstory.serving.tallies import Tally, segment_of
 
@@ -55,7 +54,8 @@ class Pool:
         if len(policy.model.roster):
             policy.model.see(dimension)
         self._listing: Listing | None = None
-        self._room: Dense | None = None
+        self._unpack = Struct(f"<{dimension}d").unpack
+        self._lessons = Lessons(dimension)
 
     @property
     def segments(self) -> int:
@@ -76,6 +76,7 @@ class Pool:
 
     def place(self, facts: ArticleFacts, number: int) -> None:
         """Add an article, or say something else of it."""
+        self.learn()
         known = self.articles.get(facts.id)
         if known is None:
             self.policy.add_article(facts.id, facts.features)
@@ -87,43 +88,39 @@ class Pool:
 
     def remove(self, article: str) -> None:
         """Forget an article."""
+        self.learn()
         if self.articles.pop(article, None) is not None:
             self.policy.remove_article(article)
         self._listing = None
 
     def show(self, decided: Decided) -> None:
-        """An impression: the first half of a trial."""
-        user = context(decided.user)
-        segment = segment_of(user.tolist())
+        """An impression: the first half of a trial. `learn` teaches it."""
+        segment = segment_of(self._unpack(decided.user))
         self.tally.show(decided.bucket, segment)
         article = self.articles.get(decided.article)
         if article is None:
             return
         article.tally.show(decided.bucket, segment)
         if decided.teaches:
-            self._learn(learn_shown, user, decided.article)
+            self._lessons.shown(self.policy.model.roster.slot(decided.article), decided.user)
             self.policy.decisions += 1
 
     def pay(self, decided: Decided, decision: int, payoff: float) -> None:
         """A payoff: the second half. An article that was removed since has nothing to learn."""
-        user = context(decided.user)
-        segment = segment_of(user.tolist())
+        segment = segment_of(self._unpack(decided.user))
         self.tally.pay(decided.bucket, segment, payoff)
         article = self.articles.get(decided.article)
         if article is None or article.since > decision:
             return
         article.tally.pay(decided.bucket, segment, payoff)
         if decided.teaches and payoff != 0.0:
-            self._learn(learn_paid, user, decided.article, payoff)
+            slot = self.policy.model.roster.slot(decided.article)
+            self._lessons.paid(slot, decided.user, payoff)
 
-    def _learn(self, half: Any, user: Floats, article: str, *payoff: float) -> None:
-        """`policy.shown` or `policy.paid`, without checking what was checked at the door."""
-        model = self.policy.model
-        if self._room is None:
-            self._room = model.room(self.dimension)
-        self._room.values[:] = user
-        slot = model.roster.slot(article)
-        half(model.state, slot, self._room, model.segment(self._room.values), *payoff)
+    def learn(self) -> None:
+        """Teach the policy what was shown and paid since."""
+        if self._lessons:
+            self._lessons.teach(self.policy.model)
 
     # -- what can be shown --
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from topstory.serving.commits import Done
+from topstory.serving.commits import Commit
 from topstory.serving.journal import Journal
 from topstory.serving.records import Decided, Entry
 
@@ -19,9 +19,9 @@ class Remembered:
     number: int
     at: int
     decided: Decided
-    committing: Done | None  # None: it is in the journal
+    committing: Commit | None  # None: it is in the journal
     payoff: float | None = None  # None: none came
-    paying: Done | None = None  # a payoff is on its way to the journal
+    paying: Commit | None = None  # a payoff is on its way to the journal
 
 
 class Memory:
@@ -37,7 +37,7 @@ class Memory:
     def __len__(self) -> int:
         return len(self._by_number)
 
-    def add(self, entry: Entry, decided: Decided, committing: Done) -> Remembered:
+    def add(self, entry: Entry, decided: Decided, committing: Commit) -> Remembered:
         """A new decision, on its way to the journal."""
         remembered = Remembered(entry.number, entry.at, decided, committing)
         self._keep(remembered)

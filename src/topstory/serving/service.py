@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 from struct import Struct
 
-import numpy as np
-
+from topstory.serving.asking import Asking, context_of
 from topstory.serving.buckets import BUCKETS
 from topstory.serving.clock import SECOND, Clock
-from topstory.serving.commits import Commits, Done
+from topstory.serving.commits import Commit, Commits
 from topstory.serving.config import Config
-from topstory.serving.deciding import Decider
+from topstory.serving.deciding import Chosen, Decider
 from topstory.serving.editing import facts_of
 from topstory.serving.feature_model import FeatureModel
 from topstory.serving.journal import JournalError
@@ -24,10 +24,10 @@ from topstory.serving.messages import (
     FeedbackRequest,
 )
 from topstory.serving.opening import Opening
-from topstory.serving.pool import Pool
 from topstory.serving.records import AnyRecord, Decided, Entry, Paid, Placed, Removed
 from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.remembering import Memory, Remembered
+from topstory.serving.replies import Awaited, Reply, attempt
 from topstory.serving.signing import Signer
 from topstory.serving.times import moment
 from topstory.serving.traffic import Traffic
@@ -52,8 +52,9 @@ class Service:
         self._window = int(config.window_seconds * SECOND)
         self._number = max(self.state.number, opening.last)
         self._durable = config.journal.decisions == "durable"
-        self._edits: dict[str, Done] = {}  # by pool
+        self._edits: dict[str, Commit] = {}  # by pool
         self._start = opening.start
+        self._asking: list[Asking] = []  # in this turn of the event loop
         self.deciders = {
             name: Decider(self.state.pools[name], Traffic(config.traffic_of(name), name))
             for name in config.pools
@@ -64,53 +65,122 @@ class Service:
 
     async def decide(self, asked: DecideRequest) -> Decision:
         """Show an article to a user."""
-        decider = self.decider(asked.pool)
-        user = self._context(asked.user)
-        if self._edits:
-            await self._settled(decider.pool.name)
-        # From looking for an earlier decision to making one nothing may come between.
-        made = None if asked.request is None else self._made_before(asked, decider.pool, user)
-        if made is None:
-            made = self._decide(asked, decider, user)
-        if self._durable:
-            await self._committed(made.committing)
-        return self._answer(made)
+        reply: Awaited[Decision] = Awaited()
+        self.ask(asked, reply)
+        return await reply.answer
 
-    def _decide(self, asked: DecideRequest, decider: Decider, user: list[float]) -> Remembered:
-        number, at = self._number + 1, self.clock.now()
-        # Without any id a visitor is a stranger every time: the decision's own number then.
-        bucket = decider.traffic.bucket(asked.visitor or asked.request or f"#{number}")
-        chosen = decider.decide(user, bucket, number, at, asked.exclude, asked.slots)
+    def ask(self, asked: DecideRequest, reply: Reply[Decision]) -> None:
+        """The same; the reply gets the answer, unless the request is refused at once.
+
+        All who ask in one turn of the event loop are decided for together.
+        """
+        decider = self.decider(asked.pool)
+        limit = self.config.limits.magnitude
+        user = context_of(asked.user, self.features, self.state.dimension, limit)
+        self._ask(Asking(asked, decider, user, reply))
+
+    def _ask(self, asking: Asking, _: str | None = None) -> None:
+        if not self._asking:
+            asyncio.get_running_loop().call_soon(self._turn)
+        self._asking.append(asking)
+
+    def _turn(self) -> None:
+        asked, self._asking = self._asking, []
+        at = self.clock.now()
+        plain: dict[str, list[Asking]] = {}  # by pool
+        requests: set[str] = set()
+        for each in asked:
+            pool, request = each.decider.pool.name, each.asked.request
+            if pool in self._edits:  # what is decided after an edit must see it
+                self._edits[pool].then(partial(self._ask, each))
+            elif request is None:
+                plain.setdefault(pool, []).append(each)
+            elif request in requests:
+                self._ask(each)  # its twin comes first
+            else:
+                attempt(each.reply, self._look, each, at, plain)
+                requests.add(request)
+        for group in plain.values():
+            self._decide(group, at)
+
+    def _look(self, each: Asking, at: int, new: dict[str, list[Asking]]) -> None:
+        """Deliver the earlier decision of the same request; if there is none, it is new."""
+        made = self._made_before(each, at)
+        if made is None:
+            new.setdefault(each.decider.pool.name, []).append(each)
+        else:
+            self._deliver(made, each.reply)
+
+    def _decide(self, group: list[Asking], at: int) -> None:
+        """For users of one pool: those who want the story position alone by one kernel call."""
+        plain = [each for each in group if each.asked.slots == 1 and not each.asked.exclude]
+        if plain:
+            first, decider = self._number + 1, plain[0].decider
+            buckets = [each.bucket(first + place) for place, each in enumerate(plain)]
+            try:
+                chosen = decider.decide_all([each.user for each in plain], buckets, first, at)
+            except Refused as refused:
+                for each in plain:
+                    each.reply.refuse(refused)
+            else:
+                for place, each in enumerate(plain):
+                    # Once one is refused because too much waits, so are all after it.
+                    attempt(each.reply, self._record, each, at, buckets[place], chosen[place])
+        if len(plain) < len(group):
+            for each in group:
+                if each.asked.slots > 1 or each.asked.exclude:
+                    attempt(each.reply, self._decide_alone, each, at)
+
+    def _decide_alone(self, each: Asking, at: int) -> None:
+        number, asked = self._number + 1, each.asked
+        bucket = each.bucket(number)
+        chosen = each.decider.decide(each.user, bucket, number, at, asked.exclude, asked.slots)
+        self._record(each, at, bucket, chosen)
+
+    def _record(self, each: Asking, at: int, bucket: int, chosen: Chosen) -> None:
+        asked, decider = each.asked, each.decider
         decided = Decided(
             pool=decider.pool.name,
-            user=self._pack(*user),
+            user=self._pack(*each.user),
             article=chosen.article,
             bucket=bucket,
             propensity=chosen.propensity,
             expires=at + self._window,
             model_version=self.state.number,
             teaches=decider.traffic.teaches[bucket],
-            ranking=chosen.ranking if asked.slots > 1 else (),
+            ranking=chosen.ranking,
             exclude=asked.exclude,
             request=asked.request,
             slots=asked.slots,
         )
-        entry, done = self._append(decided, at, awaited=self._durable)
-        return self.memory.add(entry, decided, done)
+        entry, commit = self._append(decided, at, awaited=self._durable)
+        self._deliver(self.memory.add(entry, decided, commit), each.reply)
 
-    def _made_before(
-        self, asked: DecideRequest, pool: Pool, user: list[float]
-    ) -> Remembered | None:
+    def _deliver(self, made: Remembered, reply: Reply[Decision]) -> None:
+        """Answer once the decision is in the journal; at once where that is relaxed."""
+        if made.committing is None or not self._durable:
+            reply.grant(self._answer(made))
+        else:
+            made.committing.then(partial(self._delivered, made, reply))
+
+    def _delivered(self, made: Remembered, reply: Reply[Decision], failure: str | None) -> None:
+        if failure is None:
+            reply.grant(self._answer(made))
+        else:
+            reply.refuse(not_written(failure))
+
+    def _made_before(self, each: Asking, at: int) -> Remembered | None:
+        asked = each.asked
         assert asked.request is not None
         try:
-            made = self.memory.find_request(asked.request, self.clock.now() - self._window)
+            made = self.memory.find_request(asked.request, at - self._window)
         except JournalError as error:
             raise Unavailable(f"the journal cannot be read: {error}") from None
         if made is None:
             return None
         was = made.decided
         same = (was.pool, was.user, was.exclude, was.slots) == (
-            *(pool.name, self._pack(*user)),
+            *(each.decider.pool.name, self._pack(*each.user)),
             *(asked.exclude, asked.slots),
         )
         if not same:
@@ -135,28 +205,56 @@ class Service:
 
     async def feedback(self, given: FeedbackRequest) -> Acknowledged:
         """Take in what a decision paid: once, and never lost once this has returned."""
+        reply: Awaited[Acknowledged] = Awaited()
+        self.pay(given, reply)
+        return await reply.answer
+
+    def pay(self, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
+        """The same; the reply gets the answer, unless the request is refused at once."""
         payoff = given.payoff
         limit = self.config.limits.magnitude
-        if not math.isfinite(payoff) or abs(payoff) > limit:
+        if not -limit <= payoff <= limit:
             raise Refused(422, "bad_payoff", f"a payoff is a number from {-limit} to {limit}")
         number, expires = self.signer.check(given.decision)
         if self.clock.now() > expires:
             raise Refused(
                 410, "expired_decision", "the window for this decision's feedback is over"
             )
-        made = self._known(number)
-        await self._committed(made.committing)
-        while made.paying is not None:  # a duplicate waits for its first copy's commit
-            await made.paying
-        if made.payoff is not None:
-            if made.payoff != payoff:
-                raise Refused(
-                    409, "payoff_conflict", f"this decision's payoff is {made.payoff}, not {payoff}"
-                )
-            return Acknowledged(given.decision, payoff, repeated=True)
-        _, made.paying = self._append(Paid(number, payoff), self.clock.now())
-        await self._committed(made.paying)
-        return Acknowledged(given.decision, payoff, repeated=False)
+        self._pay(self._known(number), given, reply)
+
+    def _pay(self, made: Remembered, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
+        coming = made.committing or made.paying
+        if coming is not None:  # also a duplicate, which waits for its first copy's commit
+            coming.then(partial(self._pay_after, made.committing, made, given, reply))
+        elif made.payoff is None:
+            _, made.paying = self._append(Paid(made.number, given.payoff), self.clock.now())
+            made.paying.then(partial(self._paid, given, reply))
+        elif made.payoff == given.payoff:
+            reply.grant(Acknowledged(given.decision, given.payoff, repeated=True))
+        else:
+            told = f"this decision's payoff is {made.payoff}, not {given.payoff}"
+            raise Refused(409, "payoff_conflict", told)
+
+    def _pay_after(
+        self,
+        decision: Commit | None,
+        made: Remembered,
+        given: FeedbackRequest,
+        reply: Reply[Acknowledged],
+        failure: str | None,
+    ) -> None:
+        if decision is not None and failure is not None:
+            reply.refuse(not_written(failure))
+        else:
+            attempt(reply, self._pay, made, given, reply)
+
+    def _paid(
+        self, given: FeedbackRequest, reply: Reply[Acknowledged], failure: str | None
+    ) -> None:
+        if failure is None:
+            reply.grant(Acknowledged(given.decision, given.payoff, repeated=False))
+        else:
+            reply.refuse(not_written(failure))
 
     def _known(self, number: int) -> Remembered:
         try:
@@ -196,9 +294,11 @@ class Service:
         await self._edit(pool, Removed(pool, article))
 
     async def _edit(self, pool: str, record: Placed | Removed) -> None:
-        _, done = self._append(record, self.clock.now())
-        self._edits[pool] = done
-        await self._committed(done)
+        _, commit = self._append(record, self.clock.now())
+        self._edits[pool] = commit
+        failure = await commit
+        if failure is not None:
+            raise not_written(failure)
 
     async def _settled(self, pool: str) -> None:
         """Wait for the edit that is on its way: what is decided after it must see it."""
@@ -207,32 +307,30 @@ class Service:
 
     # -- the journal --
 
-    def _append(self, record: AnyRecord, at: int, awaited: bool = True) -> tuple[Entry, Done]:
+    def _append(self, record: AnyRecord, at: int, awaited: bool = True) -> tuple[Entry, Commit]:
         entry = Entry(self._number + 1, at, record)
-        done = self.commits.append(entry, awaited)
+        commit = self.commits.append(entry, awaited)
         self._number = entry.number
-        return entry, done
-
-    async def _committed(self, done: Done | None) -> None:
-        failure = None if done is None else await done
-        if failure is not None:
-            raise Unavailable(f"the journal cannot be written: {failure}; nothing was changed")
+        return entry, commit
 
     def _applied(self, batch: Sequence[Entry]) -> None:
-        for entry in batch:
-            record, decided = entry.record, None
-            if isinstance(record, Paid):
-                made = self.memory.find(record.decision)
-                assert made is not None  # it was committed before it was paid
-                decided = made.decided
-                made.payoff, made.paying = record.payoff, None
-            elif isinstance(record, Decided):
-                shown = self.memory.get(entry.number)
-                if shown is not None:
-                    shown.committing = None
-            elif isinstance(record, Placed | Removed):
-                self._edits.pop(record.pool, None)
-            self.state.apply(entry, decided, self._start)
+        self.state.apply([(entry, self._noted(entry)) for entry in batch], self._start)
+
+    def _noted(self, entry: Entry) -> Decided | None:
+        """What waits for the record need not wait any more; a payoff's decision."""
+        record = entry.record
+        if isinstance(record, Decided):
+            shown = self.memory.get(entry.number)
+            if shown is not None:
+                shown.committing = None
+        elif isinstance(record, Paid):
+            made = self.memory.find(record.decision)
+            assert made is not None  # it was committed before it was paid
+            made.payoff, made.paying = record.payoff, None
+            return made.decided
+        elif isinstance(record, Placed | Removed):
+            self._edits.pop(record.pool, None)
+        return None
 
     def _lost(self, batch: Sequence[Entry]) -> None:
         for entry in batch:
@@ -255,27 +353,10 @@ class Service:
             raise Refused(404, "unknown_pool", f"there is no pool {pool!r}")
         return found
 
-    def _context(self, user: tuple[float, ...] | dict[str, object]) -> list[float]:
-        if isinstance(user, dict):
-            if self.features is None:
-                raise Refused(
-                    422, "no_feature_model", "raw profiles need a feature model: set `features`"
-                )
-            try:
-                values = [float(value) for value in np.asarray(self.features.user(user))]
-            except (KeyError, TypeError, ValueError) as error:
-                raise Refused(422, "bad_profile", f"the profile cannot be used: {error}") from None
-        else:
-            values = list(user)
-        if len(values) != self.state.dimension:
-            raise Refused(
-                *(422, "bad_context"),
-                f"a context has {self.state.dimension} numbers here, got {len(values)}",
-            )
-        limit = self.config.limits.magnitude
-        if not all(-limit <= value <= limit for value in values):
-            raise Refused(422, "bad_context", f"a context's numbers are from {-limit} to {limit}")
-        return values
+
+def not_written(failure: str) -> Unavailable:
+    """A commit failed."""
+    return Unavailable(f"the journal cannot be written: {failure}; nothing was changed")
 
 
 def unknown_article(pool: str, article: str) -> Refused:

@@ -12,6 +12,8 @@ from topstory.policies import Policy
 from topstory.serving.pool import Pool
 from topstory.serving.records import Configured, Decided, Entry, Opened, Paid, Placed, Removed
 
+MOST = 4096  # records whose trials are learned together
+
 Start = Callable[[Opened], Policy]  # the policy that a pool began with
 
 
@@ -25,8 +27,22 @@ class State:
         self.pools: dict[str, Pool] = {}
         self.config: dict[str, object] = {}
 
-    def apply(self, entry: Entry, decided: Decided | None, start: Start) -> None:
-        """Take in the next record; a payoff comes with the decision that it is of."""
+    def apply(self, entries: Iterable[tuple[Entry, Decided | None]], start: Start) -> None:
+        """Take in the next records; a payoff comes with the decision that it is of.
+
+        In batches or one by one: the state is the same, to the bit.
+        """
+        for count, (entry, decided) in enumerate(entries, 1):
+            self._take_in(entry, decided, start)
+            if not count % MOST:
+                self._learn()
+        self._learn()
+
+    def _learn(self) -> None:
+        for pool in self.pools.values():
+            pool.learn()
+
+    def _take_in(self, entry: Entry, decided: Decided | None, start: Start) -> None:
         record = entry.record
         if entry.number <= self.number:
             raise ValueError(f"record {entry.number} came after record {self.number}")
@@ -44,11 +60,6 @@ class State:
         elif isinstance(record, Configured):
             self.config = record.config
         self.number, self.at = entry.number, entry.at
-
-    def apply_all(self, entries: Iterable[tuple[Entry, Decided | None]], start: Start) -> None:
-        """Take in many."""
-        for entry, decided in entries:
-            self.apply(entry, decided, start)
 
     def fingerprint(self) -> str:
         """A hash of all that was learned and counted: equal states have equal ones, to the bit.

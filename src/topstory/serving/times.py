@@ -1,10 +1,12 @@
 """Times as people and JSON write them."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@lru_cache(maxsize=64)  # all decisions of one turn of the event loop expire together
 def moment(microseconds: int) -> datetime:
     """Microseconds since 1970 as a time in UTC.
 
