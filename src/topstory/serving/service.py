@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from struct import Struct
 
 from topstory.serving.asking import Asking, context_of
-from topstory.serving.buckets import BUCKETS
 from topstory.serving.clock import SECOND, Clock
 from topstory.serving.commits import Commit, Commits
 from topstory.serving.config import Config
@@ -29,8 +28,10 @@ from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.remembering import Memory, Remembered
 from topstory.serving.replies import Awaited, Reply, attempt
 from topstory.serving.signing import Signer
-from topstory.serving.times import moment
+from topstory.serving.tickets import issued, redeemed
 from topstory.serving.traffic import Traffic
+
+Wanted = tuple[str, bytes, tuple[str, ...], int]  # pool, user, exclude, slots
 
 
 class Service:
@@ -54,6 +55,7 @@ class Service:
         self._durable = config.journal.decisions == "durable"
         self._edits: dict[str, Commit] = {}  # by pool
         self._start = opening.start
+        self.followed: Callable[[Sequence[Entry]], None] | None = None  # told what was applied
         self._asking: list[Asking] = []  # in this turn of the event loop
         self.deciders = {
             name: Decider(self.state.pools[name], Traffic(config.traffic_of(name), name))
@@ -153,53 +155,46 @@ class Service:
             request=asked.request,
             slots=asked.slots,
         )
+        self._deliver(self.take(decided, at), each.reply)
+
+    def take(self, decided: Decided, at: int) -> Remembered:
+        """Make a decision: it has a number, and is on its way to the journal."""
         entry, commit = self._append(decided, at, awaited=self._durable)
-        self._deliver(self.memory.add(entry, decided, commit), each.reply)
+        return self.memory.add(entry, decided, commit)
 
     def _deliver(self, made: Remembered, reply: Reply[Decision]) -> None:
         """Answer once the decision is in the journal; at once where that is relaxed."""
         if made.committing is None or not self._durable:
-            reply.grant(self._answer(made))
+            reply.grant(issued(self.signer, made.number, made.decided))
         else:
             made.committing.then(partial(self._delivered, made, reply))
 
     def _delivered(self, made: Remembered, reply: Reply[Decision], failure: str | None) -> None:
         if failure is None:
-            reply.grant(self._answer(made))
+            reply.grant(issued(self.signer, made.number, made.decided))
         else:
             reply.refuse(not_written(failure))
 
     def _made_before(self, each: Asking, at: int) -> Remembered | None:
         asked = each.asked
         assert asked.request is not None
+        wanted = (each.decider.pool.name, self._pack(*each.user), asked.exclude, asked.slots)
+        return self.made_before(asked.request, wanted, at)
+
+    def made_before(self, request: str, wanted: Wanted, at: int) -> Remembered | None:
+        """The decision that was made for a client's request, if it asked for the same."""
         try:
-            made = self.memory.find_request(asked.request, at - self._window)
+            made = self.memory.find_request(request, at - self._window)
         except JournalError as error:
             raise Unavailable(f"the journal cannot be read: {error}") from None
         if made is None:
             return None
         was = made.decided
-        same = (was.pool, was.user, was.exclude, was.slots) == (
-            *(each.decider.pool.name, self._pack(*each.user)),
-            *(asked.exclude, asked.slots),
-        )
-        if not same:
+        if wanted != (was.pool, was.user, was.exclude, was.slots):
             raise Refused(
-                409, "request_conflict", f"request {asked.request!r} was made for something else"
+                409, "request_conflict", f"request {request!r} was made for something else"
             )
         return made
-
-    def _answer(self, made: Remembered) -> Decision:
-        decided = made.decided
-        return Decision(
-            decision=self.signer.sign(made.number, decided.expires),
-            article=decided.article,
-            ranking=decided.ranking or (decided.article,),
-            bucket=BUCKETS[decided.bucket],
-            propensity=decided.propensity,
-            expires=moment(decided.expires),
-            model_version=decided.model_version,
-        )
 
     # -- learning --
 
@@ -211,15 +206,12 @@ class Service:
 
     def pay(self, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """The same; the reply gets the answer, unless the request is refused at once."""
-        payoff = given.payoff
         limit = self.config.limits.magnitude
-        if not -limit <= payoff <= limit:
-            raise Refused(422, "bad_payoff", f"a payoff is a number from {-limit} to {limit}")
-        number, expires = self.signer.check(given.decision)
-        if self.clock.now() > expires:
-            raise Refused(
-                410, "expired_decision", "the window for this decision's feedback is over"
-            )
+        number = redeemed(self.signer, given, limit, self.clock.now())
+        self.pay_for(number, given, reply)
+
+    def pay_for(self, number: int, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
+        """The same, once it is known which decision it is."""
         self._pay(self._known(number), given, reply)
 
     def _pay(self, made: Remembered, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
@@ -300,6 +292,10 @@ class Service:
         if failure is not None:
             raise not_written(failure)
 
+    def editing(self, pool: str) -> Commit | None:
+        """The edit of this pool that is on its way."""
+        return self._edits.get(pool)
+
     async def _settled(self, pool: str) -> None:
         """Wait for the edit that is on its way: what is decided after it must see it."""
         while pool in self._edits:
@@ -315,6 +311,8 @@ class Service:
 
     def _applied(self, batch: Sequence[Entry]) -> None:
         self.state.apply([(entry, self._noted(entry)) for entry in batch], self._start)
+        if self.followed is not None:
+            self.followed(batch)
 
     def _noted(self, entry: Entry) -> Decided | None:
         """What waits for the record need not wait any more; a payoff's decision."""

@@ -20,9 +20,9 @@ from topstory.serving.messages import Acknowledged, DecideRequest, Decision, Fee
 from topstory.serving.pool import Listing
 from topstory.serving.records import Decided
 from topstory.serving.refusals import Refused
-from topstory.serving.replies import Reply
-from topstory.serving.service import payment, told_of
+from topstory.serving.replies import Awaited, Reply
 from topstory.serving.signing import Signer
+from topstory.serving.tickets import issued, redeemed
 from topstory.serving.workers.messages import (
     Denied,
     Earlier,
@@ -88,6 +88,12 @@ class Front:
 
     # -- deciding --
 
+    async def decide(self, asked: DecideRequest) -> Decision:
+        """Show an article to a user."""
+        reply: Awaited[Decision] = Awaited()
+        self.ask(asked, reply)
+        return await reply.answer
+
     def ask(self, asked: DecideRequest, reply: Reply[Decision]) -> None:
         """Show an article to a user; the reply gets the answer, unless it is refused at once."""
         pool = self._default if asked.pool is None else asked.pool
@@ -151,9 +157,7 @@ class Front:
     ) -> None:
         first = self._wait_for(list(zip(group, decided, strict=True)))
         pool = group[0].pool
-        self._say(
-            Proposed(first, pool, seen.editions[pool], listing.begins, listing.ends, decided)
-        )
+        self._say(Proposed(first, pool, seen.editions[pool], listing.begins, listing.ends, decided))
 
     def _bucket(self, decider: Decider, each: _Asking, draw: int) -> int:
         """Without any id a visitor is a stranger, a new one every time."""
@@ -197,10 +201,16 @@ class Front:
 
     # -- learning --
 
+    async def feedback(self, given: FeedbackRequest) -> Acknowledged:
+        """Take in what a decision paid: once, and never lost once this has returned."""
+        reply: Awaited[Acknowledged] = Awaited()
+        self.pay(given, reply)
+        return await reply.answer
+
     def pay(self, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """Take in what a decision paid; the reply gets the answer, unless it is refused at once."""
         now = time_ns() // 1000 + self._mirror.look().ahead
-        number = payment(given, self.config.limits.magnitude, self._signer, now)
+        number = redeemed(self._signer, given, self.config.limits.magnitude, now)
         self._wake()
         self._giving.append(_Giving(number, given, reply))
 
@@ -218,7 +228,7 @@ class Front:
             for i in range(message.count):
                 asking, decided = self._waiting.pop(message.first + i)
                 assert decided is not None
-                asking.reply.grant(told_of(self._signer, message.number + i, decided))
+                asking.reply.grant(issued(self._signer, message.number + i, decided))
         elif isinstance(message, Settled):
             for number, repeated in zip(message.numbers, message.repeated, strict=True):
                 giving, _ = self._waiting.pop(number)
@@ -226,7 +236,7 @@ class Front:
                 giving.reply.grant(Acknowledged(given.decision, given.payoff, repeated))
         elif isinstance(message, Earlier):
             asking, _ = self._waiting.pop(message.first)
-            asking.reply.grant(told_of(self._signer, message.number, message.decided))
+            asking.reply.grant(issued(self._signer, message.number, message.decided))
         elif isinstance(message, Outdated):
             for i in range(message.count):
                 self._ask(self._waiting.pop(message.first + i)[0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import msgspec
 from starlette.types import ASGIApp
@@ -95,7 +94,11 @@ class Learner:
             try:
                 made = None
                 if decided.request is not None:
-                    made = self._service.made_before(decided, at)
+                    made = self._service.made_before(
+                        decided.request,
+                        (decided.pool, decided.user, decided.exclude, decided.slots),
+                        at,
+                    )
                 if made is None:
                     run.append(self._service.take(decided, at))
                     continue
@@ -123,9 +126,7 @@ class Learner:
         else:
             self._say(told)
 
-    def _committed(
-        self, told: msgspec.Struct, first: int, count: int, failure: str | None
-    ) -> None:
+    def _committed(self, told: msgspec.Struct, first: int, count: int, failure: str | None) -> None:
         if failure is None:
             self._say(told)
         else:
@@ -152,6 +153,3 @@ class Learner:
 
     async def _forwarded(self, message: Forwarded) -> None:
         self._say(await answered(self._app, message))
-
-
-Heard = Callable[[Any], None]

@@ -27,7 +27,7 @@ class Link(asyncio.Protocol):
         self, decoder: Decoder, heard: Callable[[Any], None], lost: Callable[[], None]
     ) -> None:
         self._decoder, self._heard, self._lost = decoder, heard, lost
-        self._transport: asyncio.WriteTransport | None = None
+        self._transport: asyncio.Transport | None = None
         self._call_soon = asyncio.get_running_loop().call_soon
         self._saying: list[msgspec.Struct] = []
         self._came = bytearray()
@@ -57,9 +57,8 @@ class Link(asyncio.Protocol):
 
     # -- what asyncio calls --
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvloop's is none by class
         """It is open."""
-        assert isinstance(transport, asyncio.WriteTransport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:

@@ -102,7 +102,7 @@ _lock = threading.Lock()
 
 
 def _fence() -> None:
-    """Nothing before it is done after it: x86 keeps stores in order, other machines do for locks."""
+    """All before it is done before all after it: on x86 in any case, elsewhere by the lock."""
     with _lock:
         pass
 

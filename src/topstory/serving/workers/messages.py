@@ -74,7 +74,7 @@ class Welcome(_Message, frozen=True):
 
 
 class Taken(_Message, frozen=True):
-    """Decisions first … first + count − 1 are made: number, number + 1, …"""
+    """Decisions are made: first is `number`, first + 1 is number + 1, and so on."""
 
     first: int
     count: int

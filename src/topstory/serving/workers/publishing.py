@@ -28,10 +28,17 @@ class Publisher:
     the next `pause` seconds: so long a worker may decide from an older state, and no longer.
     """
 
-    def __init__(self, state: State, pools: tuple[str, ...], clock: Clock, pause: float) -> None:
+    def __init__(
+        self,
+        state: State,
+        pools: tuple[str, ...],
+        clock: Clock,
+        pause: float,
+        writer: Writer | None = None,
+    ) -> None:
         self._state, self._clock, self.pause = state, clock, pause
         self._pools = {name: state.pools[name] for name in pools}
-        self.writer = Writer()
+        self.writer = writer or Writer()
         self.editions = dict.fromkeys(pools, state.number)
         self.staleness = Latency()  # from a record's being learned to the workers' seeing it
         self.number = 0  # the last record in what was published
@@ -87,8 +94,8 @@ class Publisher:
         written = self._written[place]
         if written is None or written[0] != layout.number or written[1] is not buffer:
             buffer[HEAD.size : HEAD.size + len(self._encoded)] = self._encoded
-            arrays = {each.name: arrays_in(each, buffer, begin) for each in layout.pools}
-            written = self._written[place] = (layout.number, buffer, arrays)
+            laid = {each.name: arrays_in(each, buffer, begin) for each in layout.pools}
+            written = self._written[place] = (layout.number, buffer, laid)
         ahead = self._clock.ahead
         HEAD.pack_into(buffer, 0, self._state.number, ahead, layout.number, len(self._encoded))
         for name, arrays in written[2].items():
