@@ -7,20 +7,32 @@ Whatever is not an ordinary POST to a hot route goes the ordinary way, with the 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Coroutine, Mapping
-from time import monotonic, perf_counter
-from typing import Any, Protocol
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from topstory.serving.answering import extra_headers
 from topstory.serving.hot_routes import HotRoute
+from topstory.serving.keys import Key
 from topstory.serving.metrics import Requests
 from topstory.serving.refusals import Refused
+from topstory.serving.replies import attempt
 
-log = logging.getLogger("topstory.serving")
+_encoder = msgspec.json.Encoder()
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Ticket(NamedTuple):
+    """What a request's line and headers come to: a route, a key that may take it, a length."""
+
+    path: str
+    route: HotRoute[Any]
+    key: Key
+    length: int  # of the body
 
 
 class Express:
@@ -29,6 +41,20 @@ class Express:
     def __init__(self, routes: Mapping[str, HotRoute[Any]], requests: Requests) -> None:
         self.routes = {path.encode(): (path, route) for path, route in routes.items()}
         self.requests = requests
+        self._headers: Headers = []
+        self._granted = b""
+
+    def granted(self, headers: Headers) -> bytes:
+        """The head of an answer; uvicorn makes a new list of headers when the date changes."""
+        if headers is not self._headers or not self._granted:
+            self._headers, self._granted = headers, head(200, headers)
+        return self._granted
+
+
+def head(status: int, headers: Headers) -> bytes:
+    """The first lines of an answer up to its length."""
+    lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+    return STATUS_LINE[status] + lines + b"content-type: application/json\r\ncontent-length: "
 
 
 class Connection(Protocol):
@@ -36,7 +62,6 @@ class Connection(Protocol):
 
     transport: asyncio.Transport
     server_state: Any
-    headers: list[tuple[bytes, bytes]]
 
     def on_response_complete(self) -> None:
         """The connection is free for the next request."""
@@ -53,63 +78,73 @@ class _NoEvent:
 class Ride:
     """One request on its way; to uvicorn it looks like one of its own cycles."""
 
+    __slots__ = (
+        *("_began", "_connection", "_express", "_path", "_route", "body", "disconnected"),
+        *("keep_alive", "key", "response_complete", "response_started"),
+    )
     message_event = _NoEvent()
 
-    def __init__(self, connection: Connection, express: Express, url: bytes, keep: bool) -> None:
-        self._connection, self._requests = connection, express.requests
-        self._path, self._route = express.routes[url]
-        self._headers = connection.headers
-        self.body = b""
+    def __init__(
+        self, connection: Connection, express: Express, path: str, route: HotRoute[Any], keep: bool
+    ) -> None:
+        self._connection, self._express = connection, express
+        self._path, self._route = path, route
         self.keep_alive = keep
+        self.body = b""
+        self.key: Key | None = None
         self.response_started = self.response_complete = self.disconnected = False
         self._began = 0.0
-        self._work: Coroutine[Any, Any, bytes] | None = None
 
-    def begin(self) -> None:
+    def begin(self, authorization: bytes | None) -> None:
         """The request is whole."""
-        self._began = perf_counter()
-        authorization = next((v for name, v in self._headers if name == b"authorization"), None)
-        self._work = self._route.respond(authorization, self.body, monotonic())
-        self._step()
+        self._began = monotonic()
+        attempt(self, self._check, authorization)
 
-    def _step(self, _: Any = None) -> None:
-        """As far as it goes without waiting: what a task does, without being one."""
-        assert self._work is not None
-        try:
-            waited = self._work.send(None)
-        except StopIteration as done:
-            self._answer(200, done.value)
-        except Refused as refused:
-            self.refuse(refused)
-        except Exception:
-            log.exception("a request failed unexpectedly")
-            self.refuse(Refused(500, "internal_error", "the service made a mistake"))
-        else:
-            waited._asyncio_future_blocking = False  # taken note of, as a task would
-            waited.add_done_callback(self._step)
+    def _check(self, authorization: bytes | None) -> None:
+        self.key = self._route.entitled(authorization)
+        self._route.begin(self.key, self.body, self._began, self)
+
+    def begin_with(self, key: Key, body: bytes) -> None:
+        """The request is whole, and its key was checked when its head was first seen."""
+        self._began = now = monotonic()
+        attempt(self, self._route.begin, key, body, now, self)
+
+    def ticket(self) -> Ticket | None:
+        """What a request with the same head comes to."""
+        if self.key is None:
+            return None
+        return Ticket(self._path, self._route, self.key, len(self.body))
+
+    def grant(self, answer: Any) -> None:
+        """Here it is."""
+        head = self._express.granted(self._connection.server_state.default_headers)
+        self._answer(200, head, _encoder.encode(answer))
 
     def refuse(self, refused: Refused) -> None:
         """Say why not."""
-        headers = extra_headers(refused.status)
-        self._answer(refused.status, msgspec.json.encode(refused.answer), *headers)
+        told = [
+            *self._connection.server_state.default_headers,
+            *extra_headers(refused.status),
+        ]
+        if (b"connection", b"close") in told:
+            told.remove((b"connection", b"close"))
+            self.keep_alive = False
+        self._answer(refused.status, head(refused.status, told), _encoder.encode(refused.answer))
 
-    def _answer(self, status: int, content: bytes, *headers: tuple[bytes, bytes]) -> None:
-        self._requests.count(self._path, status, perf_counter() - self._began)
+    def _answer(self, status: int, head: bytes, content: bytes) -> None:
+        if self.response_complete:
+            return
+        self._express.requests.count(self._path, status, monotonic() - self._began)
         self.response_started = self.response_complete = True
-        transport = self._connection.transport
+        connection = self._connection
+        transport = connection.transport
         if self.disconnected or transport.is_closing():
             return
-        lines = [STATUS_LINE[status]]
-        for name, value in (*self._connection.server_state.default_headers, *headers):
-            lines += [name, b": ", value, b"\r\n"]
-            if name == b"connection":
-                self.keep_alive = False
-        if not self.keep_alive and not any(name == b"connection" for name, _ in headers):
-            lines.append(b"connection: close\r\n")
-        length = str(len(content)).encode()
-        lines += [b"content-type: application/json\r\ncontent-length: ", length, b"\r\n\r\n"]
-        lines.append(content)
-        transport.write(b"".join(lines))  # headers and body in one packet
-        if not self.keep_alive:
+        # Head and body in one packet.
+        if self.keep_alive:
+            transport.write(b"%b%d\r\n\r\n%b" % (head, len(content), content))
+        else:
+            closing = b"%b%d\r\nconnection: close\r\n\r\n%b"
+            transport.write(closing % (head, len(content), content))
             transport.close()
-        self._connection.on_response_complete()
+        connection.on_response_complete()

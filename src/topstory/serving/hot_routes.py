@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from time import monotonic
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -12,9 +11,10 @@ from starlette.types import Receive, Scope, Send
 
 from topstory.serving.answering import JSON, answer_bytes, header, read_body
 from topstory.serving.config import Config, Role
-from topstory.serving.keys import Keys
+from topstory.serving.keys import Key, Keys
 from topstory.serving.messages import Acknowledged, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.refusals import Refused
+from topstory.serving.replies import Awaited, Part, Reply, Together, attempt
 
 Asked = TypeVar("Asked")
 _encoder = msgspec.json.Encoder()
@@ -25,11 +25,11 @@ class Answering(Protocol):
 
     config: Config
 
-    async def decide(self, asked: DecideRequest) -> Decision:
+    def ask(self, asked: DecideRequest, reply: Reply[Decision]) -> None:
         """Show an article to a user."""
         ...
 
-    async def feedback(self, given: FeedbackRequest) -> Acknowledged:
+    def pay(self, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """Take in what a decision paid."""
         ...
 
@@ -41,7 +41,7 @@ class HotRoute(Generic[Asked]):
         self,
         role: Role,
         kind: type[Asked],
-        call: Callable[[Asked], Awaitable[msgspec.Struct]],
+        call: Callable[[Asked, Reply[Any]], None],
         service: Answering,
         keys: Keys,
     ) -> None:
@@ -56,30 +56,38 @@ class HotRoute(Generic[Asked]):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request by ASGI."""
         now = monotonic()
-        authorization = header(scope, b"authorization")
-        self._keys.find(authorization)  # before a stranger's body is read
+        key = self.entitled(header(scope, b"authorization"))  # before a stranger's body is read
         body = await read_body(scope, receive, self._limits.body_bytes)
-        await answer_bytes(send, 200, await self.respond(authorization, body, now), JSON)
+        reply: Awaited[Any] = Awaited()
+        self.begin(key, body, now, reply)
+        await answer_bytes(send, 200, _encoder.encode(await reply.answer), JSON)
 
-    async def respond(self, authorization: bytes | None, body: bytes, now: float) -> bytes:
-        """The answer to a body, as JSON."""
-        key = self._keys.allow(authorization, self._role, now)
+    def entitled(self, authorization: bytes | None) -> Key:
+        """The key, if it may come this way."""
+        return self._keys.entitled(authorization, self._role)
+
+    def begin(self, key: Key, body: bytes, now: float, reply: Reply[Any]) -> None:
+        """The reply gets the answer to a body, unless it is refused at once."""
         if body[:1] == b"[" or body.lstrip()[:1] == b"[":
-            asked = decoded(self._many, body)
-            if len(asked) > self._limits.batch:
-                raise Refused(
-                    413, "batch_too_long", f"an array has {self._limits.batch} requests at most"
-                )
-            self._keys.spend(key, now, max(0, len(asked) - 1))
-            return _encoder.encode(await asyncio.gather(*map(self._each, asked)))
-        return _encoder.encode(await self._call(decoded(self._one, body)))
+            self._begin_many(key, body, now, reply)
+        else:
+            self._keys.spend(key, now, 1)
+            self._call(decoded(self._one, body), reply)
 
-    async def _each(self, asked: Asked) -> msgspec.Struct:
-        """In an array each request is granted or refused for itself."""
-        try:
-            return await self._call(asked)
-        except Refused as refused:
-            return refused.answer
+    def _begin_many(self, key: Key, body: bytes, now: float, reply: Reply[Any]) -> None:
+        self._keys.spend(key, now, 1)
+        asked = decoded(self._many, body)
+        if len(asked) > self._limits.batch:
+            raise Refused(
+                413, "batch_too_long", f"an array has {self._limits.batch} requests at most"
+            )
+        self._keys.spend(key, now, max(0, len(asked) - 1))
+        if not asked:
+            reply.grant([])
+        together = Together(len(asked), reply)
+        for place, each in enumerate(asked):
+            part = Part(together, place)
+            attempt(part, self._call, each, part)
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
@@ -94,9 +102,9 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
 
 def decide_route(service: Answering, keys: Keys) -> HotRoute[DecideRequest]:
     """POST /v1/decide."""
-    return HotRoute("decide", DecideRequest, service.decide, service, keys)
+    return HotRoute("decide", DecideRequest, service.ask, service, keys)
 
 
 def feedback_route(service: Answering, keys: Keys) -> HotRoute[FeedbackRequest]:
     """POST /v1/feedback."""
-    return HotRoute("feedback", FeedbackRequest, service.feedback, service, keys)
+    return HotRoute("feedback", FeedbackRequest, service.pay, service, keys)

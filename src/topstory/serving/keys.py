@@ -57,10 +57,15 @@ class Keys:
 
     def allow(self, header: bytes | None, role: Role, now: float) -> Key:
         """The key of an Authorization header, if it may; `now` is in steady seconds."""
+        key = self.entitled(header, role)
+        self.spend(key, now, 1)
+        return key
+
+    def entitled(self, header: bytes | None, role: Role) -> Key:
+        """The key of an Authorization header, if it has the role."""
         key = self.find(header)
         if role not in key.roles:
             raise Refused(403, "wrong_role", f"this key may not {role}")
-        self.spend(key, now, 1)
         return key
 
     def find(self, header: bytes | None) -> Key:

@@ -57,10 +57,15 @@ def listen(config: Config, count: int = 1) -> list[socket.socket]:
         return [alone]
     port = alone.getsockname()[1]
     alone.close()
-    bound = [_bound(config.host, port, share=True) for _ in range(count)]
-    for each in bound:
+    sharing = [share(config.host, port) for _ in range(count)]
+    for each in sharing:
         each.listen(BACKLOG)
-    return bound
+    return sharing
+
+
+def share(host: str, port: int) -> socket.socket:
+    """One more socket on a port that is shared; it gets connections once it listens."""
+    return _bound(host, port, share=True)
 
 
 def say_where(tell: Tell, config: Config, listening: socket.socket, made: str | None) -> None:

@@ -11,8 +11,10 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from topstory.serving.answering import too_long
 from topstory.serving.config import LimitsConfig
-from topstory.serving.express import Express, Ride
+from topstory.serving.express import Express, Ride, Ticket
 from topstory.serving.refusals import Refused
+
+TICKETS = 32  # heads that are known of a connection
 
 Connected = Callable[[int], int]  # from the connections of this process to those of all
 
@@ -28,11 +30,15 @@ class GuardedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         # One timer for a connection, looked at when it rings: setting one for every request costs.
         self._timer: asyncio.TimerHandle | None = None
+        self._rings = 0.0
         self._deadline: float | None = None  # None: a request is whole, and the time is ours
+        self._idle = False  # nothing of the next request has come
         self._shut = False  # refused: whatever still comes is not looked at
         self._chunk = 0  # bytes of what was received last
         self._fed = 0  # bytes since the request began, or a few more
         self._in_headers = True
+        self._in_message = False
+        self._tickets: dict[bytes, Ticket] = {}  # of heads that came before on this connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         """Take the connection, if there is room for one more."""
@@ -42,8 +48,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 Refused(503, "too_many_connections", "the service has all connections it takes")
             )
         else:
-            self._expect()
-            self._watch(self.limits.request_seconds)
+            self._expect(self.limits.request_seconds, idle=False)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """No more."""
@@ -56,18 +61,54 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._shut:
             return
         cycle = self._cycle
-        if self._deadline is None and (cycle is None or cycle.response_complete):
-            self._expect()
+        free = not self._in_message and (cycle is None or cycle.response_complete)
+        if free:
+            if self._tickets and self.timeout_keep_alive_task is None and self._seen(data):
+                return
+            if self._idle or self._deadline is None:
+                self._expect(self.limits.request_seconds, idle=False)
         self._chunk = len(data)
         self._fed += self._chunk
         super().data_received(data)
         if self._in_headers and self._fed > self.limits.header_bytes and not self._shut:
             self._close(self._long_headers())
+        if free and not self._in_message and not self._shut:
+            self._remember(data)
+
+    def _seen(self, data: bytes) -> bool:
+        """Whether it is one whole request whose head came before on this very connection.
+
+        Byte for byte the same head means the same to any parser, so none is asked again; and
+        whoever sends it has shown its key here before.
+        """
+        end = data.find(b"\r\n\r\n") + 4
+        ticket = self._tickets.get(data[:end])
+        if ticket is None or len(data) - end != ticket.length:
+            return False
+        assert self.express is not None
+        self._deadline = None
+        self._cycle = ride = Ride(self, self.express, ticket.path, ticket.route, keep=True)
+        ride.begin_with(ticket.key, data[end:])
+        return True
+
+    def _remember(self, data: bytes) -> None:
+        """If this was one whole request by express, know the next one with the same head."""
+        ride = self._cycle
+        if not isinstance(ride, Ride) or not ride.keep_alive:
+            return
+        end = data.find(b"\r\n\r\n") + 4
+        lengths = [value for name, value in self.headers if name == b"content-length"]
+        plain = all(name != b"transfer-encoding" for name, _ in self.headers)
+        ticket = ride.ticket()
+        if plain and ticket and data[end:] == ride.body and lengths == [b"%d" % len(ride.body)]:
+            if len(self._tickets) >= TICKETS:
+                self._tickets.clear()
+            self._tickets[data[:end]] = ticket
 
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._fed, self._in_headers = self._chunk, True
+        self._fed, self._in_headers, self._in_message = self._chunk, True, True
 
     def on_headers_complete(self) -> None:
         """Its headers are whole."""
@@ -93,7 +134,7 @@ class GuardedProtocol(HttpToolsProtocol):
         ):
             return False
         keep = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        self._cycle = Ride(self, express, self.url, keep)
+        self._cycle = Ride(self, express, *express.routes[self.url], keep)
         return True
 
     @property
@@ -120,22 +161,39 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """It is whole: from here on the time is ours."""
         self._deadline = None
+        self._in_message = False
         ride = self._cycle
         if self._shut:
             return
         if isinstance(ride, Ride):
-            ride.begin()
+            ride.begin(next((v for name, v in self.headers if name == b"authorization"), None))
         else:
             super().on_message_complete()
+            if ride.response_complete:  # it was refused before its body was whole
+                self._expect(self.timeout_keep_alive, idle=True)
 
     def send_400_response(self, msg: str) -> None:
         """It is no HTTP."""
         self._close(Refused(400, "bad_http", msg))
 
-    def _expect(self) -> None:
-        self._deadline = self.loop.time() + self.limits.request_seconds
+    def on_response_complete(self) -> None:
+        """The connection is free for the next request."""
+        if self.pipeline or self.flow.read_paused:
+            super().on_response_complete()
+        else:  # as uvicorn, which sets a timer for every answer
+            self.server_state.total_requests += 1
+            if not self._in_message:
+                self._expect(self.timeout_keep_alive, idle=True)
+
+    def _expect(self, seconds: float, idle: bool) -> None:
+        """Something must come within so many seconds."""
+        self._deadline, self._idle = self.loop.time() + seconds, idle
+        if self._timer is None or self._deadline < self._rings:
+            self._watch(seconds)
 
     def _watch(self, seconds: float) -> None:
+        self._unwatch()
+        self._rings = self.loop.time() + seconds
         self._timer = self.loop.call_later(seconds, self._look)
 
     def _unwatch(self) -> None:
@@ -149,13 +207,15 @@ class GuardedProtocol(HttpToolsProtocol):
             left = self._deadline - self.loop.time()
         if left > 0:
             self._watch(left)
-            return
-        self._close(
-            Refused(
-                *(408, "too_slow"),
-                f"a request must be whole within {self.limits.request_seconds:g} seconds",
+        elif self._idle:
+            self.transport.close()
+        else:
+            self._close(
+                Refused(
+                    *(408, "too_slow"),
+                    f"a request must be whole within {self.limits.request_seconds:g} seconds",
+                )
             )
-        )
 
     def _long_headers(self) -> Refused:
         return Refused(

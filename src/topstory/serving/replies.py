@@ -7,14 +7,12 @@ import logging
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-import msgspec
-
 from topstory.serving.refusals import Refused
 
 log = logging.getLogger("topstory.serving")
 
-Answer = TypeVar("Answer", bound=msgspec.Struct)
-Given = TypeVar("Given", bound=msgspec.Struct, contravariant=True)
+Answer = TypeVar("Answer")
+Given = TypeVar("Given", contravariant=True)
 
 
 class Reply(Protocol[Given]):
@@ -44,6 +42,36 @@ class Awaited(Generic[Answer]):
         """Say why not."""
         if not self.answer.done():
             self.answer.set_exception(refused)
+
+
+class Together:
+    """The answers to an array, once all are known; each is granted or refused for itself."""
+
+    def __init__(self, count: int, whole: Reply[Any]) -> None:
+        self._answers: list[Any] = [None] * count
+        self._missing, self._whole = count, whole
+
+    def put(self, place: int, answer: Any) -> None:
+        """One of them."""
+        self._answers[place] = answer
+        self._missing -= 1
+        if not self._missing:
+            self._whole.grant(self._answers)
+
+
+class Part:
+    """The reply to one request of an array."""
+
+    def __init__(self, together: Together, place: int) -> None:
+        self._together, self._place = together, place
+
+    def grant(self, answer: Any) -> None:
+        """Here it is."""
+        self._together.put(self._place, answer)
+
+    def refuse(self, refused: Refused) -> None:
+        """Say why not."""
+        self._together.put(self._place, refused.answer)
 
 
 def attempt(reply: Reply[Any], work: Callable[..., None], *told: Any) -> None:

@@ -37,7 +37,8 @@ def serve(config: Config, tell: Tell) -> None:
     try:
         keys, made = keys_of(config)
         service = Service(config, opening, signer_of(config))
-        warm_up(service)
+        for decider in service.deciders.values():
+            warm_up(decider.pool, decider.traffic)
         keeper = Keeper(service, opening.snapshots)
         limits, requests = config.limits, Requests()
         guard = Keys(keys, limits.rate, limits.burst)

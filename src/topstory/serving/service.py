@@ -30,6 +30,7 @@ from topstory.serving.replies import Awaited, Reply, attempt
 from topstory.serving.signing import Signer
 from topstory.serving.tickets import issued, redeemed
 from topstory.serving.traffic import Traffic
+from topstory.serving.warming import warm_up
 
 Wanted = tuple[str, bytes, tuple[str, ...], int]  # pool, user, exclude, slots
 
@@ -263,9 +264,12 @@ class Service:
 
     async def put_article(self, pool: str, article: str, said: ArticleRequest) -> None:
         """Add an article or change it, effective when this returns."""
-        found = self.decider(pool).pool
-        await self._settled(pool)
+        decider = self.decider(pool)
+        found = decider.pool
         facts = facts_of(article, said, self.features, self.config.limits.magnitude)
+        if not len(found.policy.model.roster):  # then the editor waits for a compiler, no visitor
+            await asyncio.to_thread(warm_up, found, decider.traffic, facts)
+        await self._settled(pool)
         known = article in found.articles
         if not known and len(found.articles) >= self.config.limits.articles:
             raise Refused(

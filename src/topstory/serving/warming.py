@@ -1,24 +1,35 @@
-"""Kernels are compiled before the first visitor comes, not while he waits."""
+"""Kernels are compiled before a visitor comes, not while he waits."""
 
 from __future__ import annotations
 
+from struct import pack
+
 from topstory.serving.deciding import Decider
 from topstory.serving.pool import Pool
-from topstory.serving.records import ArticleFacts
-from topstory.serving.service import Service
+from topstory.serving.records import ArticleFacts, Decided
+from topstory.serving.traffic import Traffic
 
 
-def warm_up(service: Service) -> None:
-    """Decide, show and pay once on a copy of every pool's policy."""
-    for decider in service.deciders.values():
-        known = decider.pool
-        copy = Pool(known.name, known.policy.copy(), known.dimension)
+def warm_up(known: Pool, traffic: Traffic, facts: ArticleFacts | None = None) -> None:
+    """Do with a copy of a pool all that kernels are called for, once.
+
+    `facts` are of the first article that an empty pool is about to get: how many features it has
+    is compiled into the kernels of some models.
+    """
+    copy = Pool(known.name, known.policy.copy(), known.dimension)
+    if facts is None:
         article = next(iter(known.articles.values()), None)
         learned = next((name for name in known.policy.model.roster.ids if name), "-")
         facts = ArticleFacts(learned) if article is None else article.facts
-        copy.place(facts, 0)
-        user = [0.0] * (known.dimension - 1) + [1.0]
-        at = 0 if facts.begins is None else facts.begins
-        Decider(copy, decider.traffic).decide(user, 0, 0, at, slots=2)
-        copy.policy.shown(user, facts.id)
-        copy.policy.paid(user, facts.id, 1.0)
+    copy.place(facts, 0)
+    user = (*[0.0] * (known.dimension - 1), 1.0)
+    at = 0 if facts.begins is None else facts.begins
+    decider = Decider(copy, traffic)
+    decider.decide_all([user], [0], 1, at)
+    decider.decide(user, 0, 1, at, slots=2)
+    context = pack(f"<{len(user)}d", *user)
+    decided = Decided(copy.name, context, facts.id, 0, 1.0, 0, 0, teaches=True)
+    copy.show(decided)
+    copy.pay(decided, 1, 1.0)
+    copy.learn()
+    copy.policy.estimates(user, [facts.id])

@@ -20,7 +20,7 @@ from topstory.serving.messages import Acknowledged, DecideRequest, Decision, Fee
 from topstory.serving.pool import Listing
 from topstory.serving.records import Decided
 from topstory.serving.refusals import Refused
-from topstory.serving.replies import Awaited, Reply
+from topstory.serving.replies import Reply
 from topstory.serving.signing import Signer
 from topstory.serving.tickets import issued, redeemed
 from topstory.serving.workers.messages import (
@@ -87,12 +87,6 @@ class Front:
         self._draw = secrets.randbits(62)  # no other worker's
 
     # -- deciding --
-
-    async def decide(self, asked: DecideRequest) -> Decision:
-        """Show an article to a user."""
-        reply: Awaited[Decision] = Awaited()
-        self.ask(asked, reply)
-        return await reply.answer
 
     def ask(self, asked: DecideRequest, reply: Reply[Decision]) -> None:
         """Show an article to a user; the reply gets the answer, unless it is refused at once."""
@@ -200,12 +194,6 @@ class Front:
         )
 
     # -- learning --
-
-    async def feedback(self, given: FeedbackRequest) -> Acknowledged:
-        """Take in what a decision paid: once, and never lost once this has returned."""
-        reply: Awaited[Acknowledged] = Awaited()
-        self.pay(given, reply)
-        return await reply.answer
 
     def pay(self, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """Take in what a decision paid; the reply gets the answer, unless it is refused at once."""

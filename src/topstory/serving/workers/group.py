@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from topstory.serving.config import Config
+from topstory.serving.listening import share
 from topstory.serving.metrics import Requests
 from topstory.serving.workers.board import Board
 from topstory.serving.workers.counting import add
@@ -39,14 +40,16 @@ class Group(Collector):
         self, config: Config, listening: list[socket.socket], writer: Writer, board: Board
     ) -> None:
         self._config, self._board, self._requests = config, board, Requests()
-        self._inherited = [
-            [each.fileno(), *writer.descriptors, board.descriptor] for each in listening
-        ]
+        self._listening, self._shared = listening, [*writer.descriptors, board.descriptor]
+        self._port = listening[0].getsockname()[1]
         # Before anything else: they import what they need while the learner reads the journal.
-        self.members = [Member(place, each) for place, each in enumerate(self._inherited)]
+        self.members = [self._start(place) for place in range(len(listening))]
         self._keeping: list[asyncio.Task[None]] = []
         self.restarts = 0
         self._torn = 0
+
+    def _start(self, place: int) -> Member:
+        return Member(place, [self._listening[place].fileno(), *self._shared])
 
     async def begin(self, make: MakeLearner, requests: Requests, publisher: Publisher) -> None:
         """Talk to all, until each is ready to answer requests."""
@@ -66,6 +69,7 @@ class Group(Collector):
         while True:
             member = self.members[place]
             await member.gone.wait()
+            self._listening[place].close()  # new connections go to the others
             status = await asyncio.to_thread(member.process.wait)
             self._board.connected(place, 0)
             self.restarts += 1
@@ -76,7 +80,8 @@ class Group(Collector):
             )
             await asyncio.sleep(pause)
             since = monotonic()
-            self.members[place] = member = Member(place, self._inherited[place])
+            self._listening[place] = share(self._config.host, self._port)
+            self.members[place] = member = self._start(place)
             await member.talk(self._config, self._make, self._counted)
 
     async def gather(self) -> None:
@@ -87,6 +92,8 @@ class Group(Collector):
         """End all of them; what they were asked is answered first."""
         for task in self._keeping:
             task.cancel()
+        for each in self._listening:  # who comes now is refused, not kept waiting
+            each.close()
         seconds = self._config.limits.shutdown_seconds + 2.0
         await asyncio.gather(*(member.end(seconds) for member in self.members))
 

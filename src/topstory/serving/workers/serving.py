@@ -56,7 +56,8 @@ async def _serve(
     group = Group(config, listening, writer, board)
     try:
         service = Service(config, opening, signer)
-        warm_up(service)
+        for decider in service.deciders.values():
+            warm_up(decider.pool, decider.traffic)
         publisher = Publisher(
             service.state, tuple(config.pools), service.clock, config.publish_seconds, writer
         )
@@ -73,8 +74,6 @@ async def _serve(
             )
             say_where(tell, config, listening[0], made)
             await told.wait()
-            for each in listening:  # who comes now is refused, not kept waiting
-                each.close()
             await group.end()
             publisher.stop()
     finally:
