@@ -26,7 +26,6 @@ log = logging.getLogger("topstory.serving")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before one that died is started again
 SOUND = 30.0  # seconds: one that lived so long was sound
-COUNTING = 1.0  # seconds that a worker has to tell its counts
 
 
 class Failed(RuntimeError):
@@ -86,7 +85,11 @@ class Group(Collector):
 
     async def gather(self) -> None:
         """Have all tell what they have counted."""
-        await asyncio.gather(*(member.count(COUNTING) for member in self.members))
+        await asyncio.gather(*(member.count() for member in self.members))
+
+    async def look(self) -> None:
+        """Have all load the kernels for a pool's first article."""
+        await asyncio.gather(*(member.look() for member in self.members))
 
     async def end(self) -> None:
         """End all of them; what they were asked is answered first."""

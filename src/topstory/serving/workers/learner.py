@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import msgspec
@@ -51,8 +51,16 @@ class _Paying:
 class Learner:
     """Answers one worker, from the one service that owns the state."""
 
-    def __init__(self, service: Service, publisher: Publisher, app: ASGIApp, say: Say) -> None:
+    def __init__(
+        self,
+        service: Service,
+        publisher: Publisher,
+        app: ASGIApp,
+        look: Callable[[], Awaitable[None]],
+        say: Say,
+    ) -> None:
         self._service, self._publisher, self._app, self._say = service, publisher, app, say
+        self._look = look
         self._durable = service.config.journal.decisions == "durable"
         self._settled: list[int] = []
         self._repeated: list[bool] = []
@@ -152,4 +160,8 @@ class Learner:
         self._say(Denied(first, count, refused.status, refused.reason, refused.message))
 
     async def _forwarded(self, message: Forwarded) -> None:
-        self._say(await answered(self._app, message))
+        answer = await answered(self._app, message)
+        if self._publisher.begun:  # visitors need not wait for kernels: the editor does
+            self._publisher.begun = False
+            await self._look()
+        self._say(answer)

@@ -17,10 +17,13 @@ from topstory.serving.workers.messages import (
     Count,
     Counted,
     FromWorker,
+    Look,
     Ready,
     Welcome,
     from_worker,
 )
+
+COUNTING, LOADING = 1.0, 60.0  # seconds that a worker has for it
 
 MakeLearner = Callable[[Callable[[msgspec.Struct], None]], Learner]
 
@@ -43,7 +46,7 @@ class Member:
         self._learner: Learner | None = None
         self.ready = asyncio.Event()
         self.gone = asyncio.Event()
-        self._counted: list[asyncio.Future[None]] = []
+        self._asked: dict[type[FromWorker], list[asyncio.Future[None]]] = {Ready: [], Counted: []}
         self._heard_counts: Callable[[Counted], None] | None = None
 
     async def talk(
@@ -56,13 +59,21 @@ class Member:
         await link.connect(self._end)
         link.say(Welcome(config))
 
-    async def count(self, seconds: float) -> None:
-        """Have it tell what it has counted; one that is gone, or too busy, is not waited for."""
+    async def count(self) -> None:
+        """Have it tell what it has counted."""
+        await self._ask(Count(), Counted, COUNTING)
+
+    async def look(self) -> None:
+        """Have it load the kernels for a pool's first article."""
+        await self._ask(Look(), Ready, LOADING)
+
+    async def _ask(self, question: Count | Look, answer: type[FromWorker], seconds: float) -> None:
+        """One that is gone, or takes longer, is not waited for."""
         if self._link is None or not self.ready.is_set() or self.gone.is_set():
             return
         told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._counted.append(told)
-        self._link.say(Count())
+        self._asked[answer].append(told)
+        self._link.say(question)
         gone = asyncio.create_task(self.gone.wait())
         await asyncio.wait((told, gone), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         gone.cancel()
@@ -83,10 +94,11 @@ class Member:
         elif isinstance(message, Counted):
             assert self._heard_counts is not None
             self._heard_counts(message)
-            told, self._counted = self._counted, []
-            for each in told:
-                if not each.done():
-                    each.set_result(None)
         else:
             assert self._learner is not None
             self._learner.heard(message)
+            return
+        for told in self._asked[type(message)]:
+            if not told.done():
+                told.set_result(None)
+        self._asked[type(message)] = []

@@ -126,8 +126,12 @@ class Count(_Message, frozen=True):
     """Say what you have counted."""
 
 
+class Look(_Message, frozen=True):
+    """A pool has its first article: load the kernels for it, and say when you are ready."""
+
+
 FromWorker = Ready | Proposed | Payments | Forwarded | Counted
-FromLearner = Welcome | Taken | Earlier | Outdated | Settled | Denied | Answered | Count
+FromLearner = Welcome | Taken | Earlier | Outdated | Settled | Denied | Answered | Count | Look
 
 from_worker: msgspec.msgpack.Decoder[list[FromWorker]] = msgspec.msgpack.Decoder(list[FromWorker])
 from_learner: msgspec.msgpack.Decoder[list[FromLearner]] = msgspec.msgpack.Decoder(

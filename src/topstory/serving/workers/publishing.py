@@ -45,6 +45,7 @@ class Publisher:
         self._layout: Layout | None = None
         self._encoded = b""
         self._slots: dict[str, Slots] = {}
+        self.begun = False  # a pool has its first article
         self._until = 0
         self._layouts = 0
         self._written: list[tuple[int, mmap, dict[str, dict[str, Floats]]] | None] = [None, None]
@@ -114,6 +115,7 @@ class Publisher:
         self._layout, rows, self._until = lay_out(
             self._layouts, self._state.dimension, self._pools, self.editions, now
         )
+        self.begun |= any(ids and not len(self._slots.get(name, ids)) for name, ids in rows.items())
         self._encoded = msgspec.msgpack.encode(self._layout)
         self._slots = {
             name: np.array([self._pools[name].policy.model.roster.slot(i) for i in ids], np.int32)

@@ -70,7 +70,7 @@ async def _serve(
         async with life(service, keeper):
             publisher.start()
             await group.begin(
-                lambda say: Learner(service, publisher, app, say), requests, publisher
+                lambda say: Learner(service, publisher, app, group.look, say), requests, publisher
             )
             say_where(tell, config, listening[0], made)
             await told.wait()

@@ -37,6 +37,7 @@ from topstory.serving.workers.messages import (
     Answered,
     Count,
     FromLearner,
+    Look,
     Ready,
     Welcome,
     from_learner,
@@ -86,9 +87,8 @@ class Worker:
             connected=lambda here: board.connected(self._place, here),
             lifespan=False,
         )
-        for decider in mirror.look().deciders.values():
-            _warm_up(decider)
-        link.say(Ready())
+        self._mirror = mirror
+        self._look()
         # uvicorn ends well on SIGTERM, and then raises it again: what is left here must still run.
         signal.signal(signal.SIGTERM, lambda number, frame: setattr(server, "should_exit", True))
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the learner says when
@@ -98,12 +98,20 @@ class Worker:
         self._ending = True
         link.close()
 
+    def _look(self) -> None:
+        """Kernels are loaded before a visitor comes."""
+        for decider in self._mirror.look().deciders.values():
+            _warm_up(decider)
+        self._link.say(Ready())
+
     def _heard(self, message: FromLearner) -> None:
         if isinstance(message, Welcome):
             self._welcome.set_result(message.config)
         elif isinstance(message, Answered):
             assert self._forwarding is not None
             self._forwarding.heard(message)
+        elif isinstance(message, Look):
+            self._look()
         elif isinstance(message, Count):
             if self._counts is not None:
                 self._link.say(self._counts.taken())
@@ -118,7 +126,7 @@ class Worker:
 
 
 def _warm_up(decider: Decider) -> None:
-    """Kernels are loaded before the first visitor comes."""
+    """All that kernels are called for here, once."""
     user = (*[0.0] * (decider.pool.dimension - 1), 1.0)
     for at in (0, FOREVER - 1):
         with suppress(Refused):  # there may be no article yet
