@@ -293,9 +293,15 @@ def test_a_request_that_is_never_whole_is_hung_up_on(served: Served) -> None:
     assert b"408" in raw(served, *[b"\r\n"] * 12, pause=0.1)[:20]
 
 
-def test_a_silent_connection_is_closed(served: Served) -> None:
+@pytest.mark.parametrize("path", ["GET /health/live", "POST /v1/feedback"])
+def test_a_silent_connection_is_closed(served: Served, path: str) -> None:
+    body = json.dumps({"decision": "none", "payoff": 1})
+    told = f"authorization: Bearer {served.key}\r\ncontent-length: {len(body)}\r\n\r\n{body}"
+    first = f"{path} HTTP/1.1\r\nhost: a\r\n{told}".encode()
     with socket.create_connection(served.address, timeout=20) as connection:
-        connection.sendall(b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n")
+        connection.sendall(first)
+        _answer(connection)
+        connection.sendall(first)
         began = time.monotonic()
         while connection.recv(65_536):
             pass  # until it hangs up
@@ -416,6 +422,51 @@ def test_requests_may_come_one_after_the_other_without_waiting(served: Served) -
     order = [answer.index(b'"decision"'), answer.index(b'"live"'), answer.rindex(b'"decision"')]
     assert order == sorted(order)
     assert answer.rindex(b'"live"') > order[-1]
+
+
+def test_a_head_that_came_before_means_the_same_again(served: Served) -> None:
+    body = json.dumps({"user": USER}).encode()
+    other = json.dumps({"user": [0.9, *USER[1:]]}).encode()
+    assert len(other) == len(body)
+    head = f"POST /v1/decide HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {served.key}\r\n"
+    whole = f"{head}content-length: {len(body)}\r\n\r\n".encode()
+    stranger = whole.replace(served.key.encode(), served.key[::-1].encode())
+    live = b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n"
+    wrong = b"{" * len(body)
+    with socket.create_connection(served.address, timeout=60) as connection:
+        for sent, statuses in (
+            ([whole + body], [200]),
+            ([whole + other], [200]),  # known by now
+            ([whole + wrong], [400]),
+            ([whole + body[:9], body[9:]], [200]),  # in pieces
+            ([whole + body + whole + other], [200, 200]),  # two at once
+            ([whole + body + whole[:30], whole[30:] + other], [200, 200]),
+            ([live], [200]),
+            ([whole + body], [200]),
+            ([stranger + body], [401]),
+            ([whole + body], [200]),
+        ):
+            for part in sent:
+                connection.sendall(part)
+                time.sleep(0.02)
+            answers = [_answer(connection) for _ in statuses]
+            assert [status for status, _ in answers] == statuses, sent
+    # It is known on its own connection alone: another one has to show the key itself.
+    assert b" 401 " in raw(served, stranger.replace(b"host: a", b"connection: close") + body)
+    closing = whole.replace(b"host: a", b"connection: close")
+    assert b" 200 " in raw(served, closing + body)
+
+
+def _answer(connection: socket.socket) -> tuple[int, Any]:
+    """The next answer on a connection, and no byte more."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += connection.recv(1)
+    length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
+    body = b""
+    while len(body) < length:
+        body += connection.recv(length - len(body))
+    return int(head.split()[1]), json.loads(body)
 
 
 def test_a_body_may_come_in_pieces(served: Served) -> None:

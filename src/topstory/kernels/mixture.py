@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.choice import score
-from topstory.kernels.compilation import Floats, Slots, compiled
+from topstory.kernels.compilation import Counters, Floats, Slots, compiled
 from topstory.kernels.contexts import Dense, load
 from topstory.kernels.model import comparable
 from topstory.kernels.randomness import EXPLORE, priority, stream, unit
@@ -83,7 +83,7 @@ def decide_all(
     bonus: float,
     epsilon: float,
     shares: Floats,
-    buckets: Slots,
+    buckets: Counters,
     seed: np.uint64,
     first: int,
     estimates: Floats,

@@ -41,8 +41,9 @@ class Commit:
         return future.__await__()
 
     def over(self, failure: str | None) -> None:
-        """Tell all of them."""
-        for told in self._waiting:
+        """Tell all of them, and let them go."""
+        waiting, self._waiting = self._waiting, []
+        for told in waiting:
             try:
                 told(failure)
             except Exception:

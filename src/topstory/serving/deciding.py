@@ -90,7 +90,7 @@ class Decider:
             policy.explorer.bonus,
             policy.explorer.share,
             self.traffic.shares,
-            np.array(buckets, np.int32),
+            np.array(buckets, np.int64),
             self._seed,
             first,
             listing.estimates,

@@ -18,7 +18,7 @@ Numbers = Annotated[tuple[float, ...], Meta(min_length=1, max_length=10_000)]
 Moment = Annotated[datetime, Meta(tz=True)]
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
     """A body: a field that is not known is a mistake."""
 
 
@@ -44,7 +44,7 @@ class DecideRequest(Request, frozen=True):
     ] = 1
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """What to show."""
 
     decision: Annotated[str, Meta(description="give it back with the feedback")]
@@ -63,7 +63,7 @@ class FeedbackRequest(Request, frozen=True):
     payoff: Annotated[float, Meta(description="a click 0 or 1, or any finite number")]
 
 
-class Acknowledged(msgspec.Struct, frozen=True):
+class Acknowledged(msgspec.Struct, frozen=True, gc=False):
     """The payoff is in the journal, and in the model."""
 
     decision: str

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 
-class Record(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """One thing that happened."""
+class Record(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
+    """One thing that happened. In no cycle, so the garbage collector need not look at it."""
 
 
 class ArticleFacts(msgspec.Struct, frozen=True, array_like=True):
@@ -77,7 +77,7 @@ class Paid(Record, frozen=True):
 AnyRecord = Configured | Opened | Placed | Removed | Decided | Paid
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """A record in its place: its number, and when it happened."""
 
     number: int

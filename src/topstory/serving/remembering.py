@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+
+import msgspec
 
 from topstory.serving.commits import Commit
 from topstory.serving.journal import Journal
@@ -12,8 +13,7 @@ from topstory.serving.records import Decided, Entry
 ROUND = 16  # decisions between two looks at the oldest
 
 
-@dataclass(slots=True)
-class Remembered:
+class Remembered(msgspec.Struct, gc=False):  # there are many: a collection would look at each
     """A decision, and how far it got."""
 
     number: int

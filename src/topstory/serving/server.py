@@ -19,7 +19,7 @@ from topstory.serving.metrics import Metrics, Requests
 from topstory.serving.opening import open_folder
 from topstory.serving.secrets_file import keys_of, signer_of
 from topstory.serving.service import Service
-from topstory.serving.warming import warm_up
+from topstory.serving.warming import settle_down, warm_up
 
 
 def serve(config: Config, tell: Tell) -> None:
@@ -39,6 +39,7 @@ def serve(config: Config, tell: Tell) -> None:
         service = Service(config, opening, signer_of(config))
         for decider in service.deciders.values():
             warm_up(decider.pool, decider.traffic)
+        settle_down()
         keeper = Keeper(service, opening.snapshots)
         limits, requests = config.limits, Requests()
         guard = Keys(keys, limits.rate, limits.burst)

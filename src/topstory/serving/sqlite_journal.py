@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -34,12 +35,16 @@ INSERT INTO pruned VALUES (0);
 CREATE UNIQUE INDEX payoff_of ON journal (decision) WHERE decision IS NOT NULL;
 CREATE INDEX decision_for ON journal (request, number) WHERE request IS NOT NULL;
 """
-# Many rows in one statement: sqlite3 lets go of the interpreter's lock for every step it takes, and
-# getting it back from a busy event loop costs milliseconds each time.
-_INSERTS = {
-    rows: f"INSERT INTO journal VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * rows)}"
-    for rows in (1024, 256, 64, 16, 4, 1)
-}
+# All rows in one statement: sqlite3 lets go of the interpreter's lock for every step it takes, and
+# getting it back from a busy event loop costs up to a millisecond each time.
+MOST = 128  # rows in one statement; each number of them is a statement of its own
+
+
+@lru_cache(maxsize=MOST)
+def _insert(rows: int) -> str:
+    return f"INSERT INTO journal VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * rows)}"
+
+
 _FOUND = """
 SELECT d.number, d.at, d.body, p.body FROM journal AS d
 LEFT JOIN journal AS p ON p.decision = d.number
@@ -84,7 +89,12 @@ class SqliteJournal:
 
     def _connect(self) -> sqlite3.Connection:
         try:
-            connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(
+                self.path,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=2 * MOST,
+            )
             connection.execute(f"PRAGMA busy_timeout = {self._wait}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -110,17 +120,19 @@ class SqliteJournal:
         """Write all of them in one durable commit, or none: JournalError."""
         rows = [_row(entry) for entry in entries]
         try:
+            if len(rows) <= MOST:  # one statement is a transaction by itself
+                self._write(rows)
+                return
             self._writer.execute("BEGIN IMMEDIATE")
-            done = 0
-            for size, statement in _INSERTS.items():
-                while len(rows) - done >= size:
-                    chunk = rows[done : done + size]
-                    self._writer.execute(statement, list(chain.from_iterable(chunk)))
-                    done += size
+            for done in range(0, len(rows), MOST):
+                self._write(rows[done : done + MOST])
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             self._undo()
             raise JournalError(str(error)) from None
+
+    def _write(self, rows: list[tuple[Any, ...]]) -> None:
+        self._writer.execute(_insert(len(rows)), list(chain.from_iterable(rows)))
 
     def last(self) -> tuple[int, int]:
         """The number and time of the last record; (0, 0) if there is none."""

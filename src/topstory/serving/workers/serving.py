@@ -21,7 +21,7 @@ from topstory.serving.opening import Opening, open_folder
 from topstory.serving.records import Entry, Placed, Removed
 from topstory.serving.secrets_file import keys_of, signer_of
 from topstory.serving.service import Service
-from topstory.serving.warming import warm_up
+from topstory.serving.warming import settle_down, warm_up
 from topstory.serving.workers.board import Board
 from topstory.serving.workers.group import Group
 from topstory.serving.workers.learner import Learner
@@ -58,6 +58,7 @@ async def _serve(
         service = Service(config, opening, signer)
         for decider in service.deciders.values():
             warm_up(decider.pool, decider.traffic)
+        settle_down()
         publisher = Publisher(
             service.state, tuple(config.pools), service.clock, config.publish_seconds, writer
         )

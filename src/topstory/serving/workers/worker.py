@@ -27,6 +27,7 @@ from topstory.serving.metrics import Requests
 from topstory.serving.pool import FOREVER
 from topstory.serving.refusals import Refused
 from topstory.serving.secrets_file import keys_of, signer_of
+from topstory.serving.warming import settle_down
 from topstory.serving.workers.board import Board
 from topstory.serving.workers.counting import Counts
 from topstory.serving.workers.forwarding import Forwarding
@@ -89,6 +90,7 @@ class Worker:
         )
         self._mirror = mirror
         self._look()
+        settle_down()
         # uvicorn ends well on SIGTERM, and then raises it again: what is left here must still run.
         signal.signal(signal.SIGTERM, lambda number, frame: setattr(server, "should_exit", True))
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the learner says when
