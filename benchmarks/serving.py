@@ -57,9 +57,10 @@ class Target:
 
     @property
     def cpu(self) -> float:
-        """Seconds of CPU that it has used."""
-        used = psutil.Process(self.process.pid).cpu_times()
-        return float(used.user + used.system)
+        """Seconds of CPU that it has used, its workers included."""
+        main = psutil.Process(self.process.pid)
+        used = [each.cpu_times() for each in (main, *main.children())]
+        return float(sum(each.user + each.system for each in used))
 
 
 def run(quick: bool) -> Section:
@@ -193,12 +194,13 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.stdout.close()
 
 
-def _service(stack: ExitStack, folder: Path, decisions: str) -> Target:
+def _service(stack: ExitStack, folder: Path, decisions: str, workers: int = 1) -> Target:
     key, digest = new_key()
     folder.mkdir()
     config = folder / "topstory.toml"
     config.write_text(
         f'port = 0\ndata = "{folder / "data"}"\nlog_level = "warning"\ndemo = true\n'
+        f"workers = {workers}\n"
         f'[journal]\ndecisions = "{decisions}"\n[limits]\nburst = 1000000\n'
         f'[[keys]]\nname = "all"\nsha256 = "{digest}"\n'
     )

@@ -28,10 +28,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before one that died is started
 SOUND = 30.0  # seconds: one that lived so long was sound
 
 
-class Failed(RuntimeError):
-    """A worker did not start."""
-
-
 class Group(Collector):
     """The workers."""
 
@@ -59,7 +55,9 @@ class Group(Collector):
             await _either(member.ready, member.gone)
             if not member.ready.is_set():
                 status = await asyncio.to_thread(member.process.wait)
-                raise Failed(f"worker {member.place} ended with status {status} before it began")
+                raise ChildProcessError(
+                    f"worker {member.place} ended with status {status} before it began"
+                )
         self._keeping = [asyncio.create_task(self._keep(m.place)) for m in self.members]
 
     async def _keep(self, place: int) -> None:

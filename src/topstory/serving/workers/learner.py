@@ -93,7 +93,7 @@ class Learner:
         if told.edition != self._publisher.editions[told.pool]:
             self._say(Outdated(told.first, len(told.decided)))
             return
-        if not told.begins <= at < told.ends:
+        if not told.begins <= at < min(told.ends, self._publisher.until):
             self._publisher.publish()  # the worker's clock may be behind ours, or before
             self._say(Outdated(told.first, len(told.decided)))
             return

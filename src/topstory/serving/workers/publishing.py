@@ -46,7 +46,7 @@ class Publisher:
         self._encoded = b""
         self._slots: dict[str, Slots] = {}
         self.begun = False  # a pool has its first article
-        self._until = 0
+        self.until = 0  # the time at which the layout must be made anew
         self._layouts = 0
         self._written: list[tuple[int, mmap, dict[str, dict[str, Floats]]] | None] = [None, None]
         self._changed_at: float | None = None  # when the first record came that is not published
@@ -86,7 +86,7 @@ class Publisher:
     def publish(self) -> None:
         """Show the state as it is now."""
         now = self._clock.now()
-        if self._layout is None or now >= self._until:
+        if self._layout is None or now >= self.until:
             self._lay_out(now)
         layout = self._layout
         assert layout is not None
@@ -112,7 +112,7 @@ class Publisher:
 
     def _lay_out(self, now: int) -> None:
         self._layouts += 1
-        self._layout, rows, self._until = lay_out(
+        self._layout, rows, self.until = lay_out(
             self._layouts, self._state.dimension, self._pools, self.editions, now
         )
         self.begun |= any(ids and not len(self._slots.get(name, ids)) for name, ids in rows.items())
