@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackReq
 from topstory.serving.opening import Starts
 from topstory.serving.pool import Pool
 from topstory.serving.records import ArticleFacts, Decided
+from topstory.serving.refusals import Refused
 from topstory.serving.service import Service
 from topstory.serving.state import State
 from topstory.serving.traffic import Traffic
@@ -109,6 +111,26 @@ def test_all_who_ask_in_one_turn_are_decided_for_by_one_kernel_call(
     monkeypatch.setattr(Decider, "decide_all", counted)
     run(config(tmp_path), work)
     assert sizes == [1, 50]  # the first to warm up
+
+
+def test_a_mistake_while_deciding_together_leaves_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*told: Any) -> Any:
+        raise ArithmeticError("a mistake")
+
+    async def work(service: Service) -> None:
+        await add_articles(service)
+        monkeypatch.setattr(Decider, "decide_all", broken)
+        asked = [service.decide(DecideRequest(user=(0.2, 0.3, 0.5, 1.0))) for _ in range(3)]
+        for failure in await asyncio.gather(*asked, return_exceptions=True):
+            assert isinstance(failure, Refused)
+            assert failure.status == 500
+        monkeypatch.undo()
+        await visits(service, 3)
+
+    run(config(tmp_path), work)
+    assert "a mistake" in caplog.text
 
 
 def test_an_editor_waits_for_the_compiler_and_no_visitor_does(tmp_path: Path) -> None:

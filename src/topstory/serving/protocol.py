@@ -14,7 +14,7 @@ from topstory.serving.config import LimitsConfig
 from topstory.serving.express import Express, Ride, Ticket
 from topstory.serving.refusals import Refused
 
-TICKETS = 32  # heads that are known of a connection
+TICKETS, TICKET_BYTES = 16, 1024  # heads that are known of a connection; longer ones are not kept
 
 Connected = Callable[[int], int]  # from the connections of this process to those of all
 
@@ -97,6 +97,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if not isinstance(ride, Ride) or not ride.keep_alive:
             return
         end = data.find(b"\r\n\r\n") + 4
+        if end > TICKET_BYTES:
+            return
         lengths = [value for name, value in self.headers if name == b"content-length"]
         plain = all(name != b"transfer-encoding" for name, _ in self.headers)
         ticket = ride.ticket()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from topstory.serving.refusals import Refused
@@ -72,6 +72,23 @@ class Part:
     def refuse(self, refused: Refused) -> None:
         """Say why not."""
         self._together.put(self._place, refused.answer)
+
+
+class Everyone:
+    """The replies to all who are decided for together, should that go wrong."""
+
+    def __init__(self, replies: Iterable[Reply[Any]]) -> None:
+        self._replies = replies
+
+    def grant(self, answer: Any) -> None:
+        """The same to all of them."""
+        for reply in self._replies:
+            reply.grant(answer)
+
+    def refuse(self, refused: Refused) -> None:
+        """Say why not, to all of them."""
+        for reply in self._replies:
+            reply.refuse(refused)
 
 
 def attempt(reply: Reply[Any], work: Callable[..., None], *told: Any) -> None:

@@ -26,7 +26,7 @@ from topstory.serving.opening import Opening
 from topstory.serving.records import AnyRecord, Decided, Entry, Paid, Placed, Removed
 from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.remembering import Memory, Remembered
-from topstory.serving.replies import Awaited, Reply, attempt
+from topstory.serving.replies import Awaited, Everyone, Reply, attempt
 from topstory.serving.signing import Signer
 from topstory.serving.tickets import issued, redeemed
 from topstory.serving.traffic import Traffic
@@ -90,21 +90,27 @@ class Service:
     def _turn(self) -> None:
         asked, self._asking = self._asking, []
         at = self.clock.now()
-        plain: dict[str, list[Asking]] = {}  # by pool
+        new: dict[str, list[Asking]] = {}  # by pool
         requests: set[str] = set()
         for each in asked:
             pool, request = each.decider.pool.name, each.asked.request
             if pool in self._edits:  # what is decided after an edit must see it
                 self._edits[pool].then(partial(self._ask, each))
             elif request is None:
-                plain.setdefault(pool, []).append(each)
+                new.setdefault(pool, []).append(each)
             elif request in requests:
                 self._ask(each)  # its twin comes first
             else:
-                attempt(each.reply, self._look, each, at, plain)
+                attempt(each.reply, self._look, each, at, new)
                 requests.add(request)
-        for group in plain.values():
-            self._decide(group, at)
+        for group in new.values():
+            plain = [each for each in group if each.asked.slots == 1 and not each.asked.exclude]
+            if plain:
+                attempt(Everyone(each.reply for each in plain), self._decide_together, plain, at)
+            if len(plain) < len(group):
+                for each in group:
+                    if each.asked.slots > 1 or each.asked.exclude:
+                        attempt(each.reply, self._decide_alone, each, at)
 
     def _look(self, each: Asking, at: int, new: dict[str, list[Asking]]) -> None:
         """Deliver the earlier decision of the same request; if there is none, it is new."""
@@ -114,25 +120,14 @@ class Service:
         else:
             self._deliver(made, each.reply)
 
-    def _decide(self, group: list[Asking], at: int) -> None:
-        """For users of one pool: those who want the story position alone by one kernel call."""
-        plain = [each for each in group if each.asked.slots == 1 and not each.asked.exclude]
-        if plain:
-            first, decider = self._number + 1, plain[0].decider
-            buckets = [each.bucket(first + place) for place, each in enumerate(plain)]
-            try:
-                chosen = decider.decide_all([each.user for each in plain], buckets, first, at)
-            except Refused as refused:
-                for each in plain:
-                    each.reply.refuse(refused)
-            else:
-                for place, each in enumerate(plain):
-                    # Once one is refused because too much waits, so are all after it.
-                    attempt(each.reply, self._record, each, at, buckets[place], chosen[place])
-        if len(plain) < len(group):
-            for each in group:
-                if each.asked.slots > 1 or each.asked.exclude:
-                    attempt(each.reply, self._decide_alone, each, at)
+    def _decide_together(self, group: list[Asking], at: int) -> None:
+        """For users of one pool who want the story position alone: by one kernel call."""
+        first, decider = self._number + 1, group[0].decider
+        buckets = [each.bucket(first + place) for place, each in enumerate(group)]
+        chosen = decider.decide_all([each.user for each in group], buckets, first, at)
+        for each, bucket, one in zip(group, buckets, chosen, strict=True):
+            # Once one is refused because too much waits, so are all after it: no number is wasted.
+            attempt(each.reply, self._record, each, at, bucket, one)
 
     def _decide_alone(self, each: Asking, at: int) -> None:
         number, asked = self._number + 1, each.asked
