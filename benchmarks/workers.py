@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from benchmarks.measuring import say
-from benchmarks.serving import HELLO, Target, _load, _service, _started
+from benchmarks.servers import HELLO, Target, load, service, started
 from benchmarks.tables import Section, Table
 
 # Two processes that listen on the same port, as workers do: the kernel spreads connections.
@@ -52,11 +52,11 @@ def run(quick: bool) -> Section:
     rounds, seconds = (1, 0.5) if quick else (5, 3.0)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        hello = _started(stack, [sys.executable, "-c", HELLO], "")
-        twice = _started(stack, [sys.executable, "-c", HELLO_TWICE], "")
-        one = _service(stack, folder / "one", "durable")
-        two = _service(stack, folder / "two", "durable", workers=2)
-        loose = _service(stack, folder / "loose", "relaxed", workers=2)
+        hello = started(stack, [sys.executable, "-c", HELLO], "")
+        twice = started(stack, [sys.executable, "-c", HELLO_TWICE], "")
+        one = service(stack, folder / "one", "durable")
+        two = service(stack, folder / "two", "durable", workers=2)
+        loose = service(stack, folder / "loose", "relaxed", workers=2)
         tasks = {
             "hello-world, one process": (hello, "hello"),
             "hello-world, two": (twice, "hello"),
@@ -85,6 +85,7 @@ def run(quick: bool) -> Section:
             f"{told['rate'] / both:.2f}",
             f"{told['cpu'] * 1e6:,.0f}",
             f"{told['server']:.2f}",
+            f"{told['main']:.0%}",
             f"{told['driver']:.2f}",
             f"{told['machine']:.0%}",
             f"{told['p50'] * 1e3:.1f}",
@@ -96,14 +97,14 @@ def run(quick: bool) -> Section:
         f"Over HTTP, 64 connections, hybrid, d = 6, 20 articles, {os.cpu_count()} cores",
         (
             *("", "requests/s", "of hello, one", "of hello, two", "CPU µs"),
-            *("server cores", "driver cores", "machine", "p50 ms", "p99 ms"),
+            *("server cores", "of it main", "driver cores", "machine", "p50 ms", "p99 ms"),
         ),
         rows,
     )
     notes = [
         f"Medians of {rounds} interleaved rounds. CPU and server cores are of all processes of a "
-        "server, its learner and the journal's thread included; machine is the share of all cores "
-        "that were busy, whoever used them. Where it is near 100 % the cores are used: on two of "
+        "server, main is the one that learns, the journal's thread included; machine is the share "
+        "of all cores that were busy, whoever used them. Where it is near 100 % the cores are used: on two of "
         "them the driver takes its part.",
     ]
     return Section([table], figures, notes)
@@ -112,20 +113,22 @@ def run(quick: bool) -> Section:
 def _driven(target: Target, what: str, seconds: float) -> dict[str, float]:
     made = ""
     if what == "feedback":
-        with _load(target, "prepare", seconds) as preparing:
+        with load(target, "prepare", seconds) as preparing:
             made, _ = preparing.communicate()
-    before, busy, began = target.cpu, _busy(), perf_counter()
-    with _load(target, what, seconds) as driving:
+    before, busy, began = target.each_cpu, _busy(), perf_counter()
+    with load(target, what, seconds) as driving:
         answer, _ = driving.communicate(made)
     told = json.loads(answer)
     if told["bad"]:
         raise RuntimeError(f"{told['bad']} requests were refused")
-    used = target.cpu - before
+    each = [after - then for after, then in zip(target.each_cpu, before, strict=True)]
+    used = sum(each)
     cores = (os.cpu_count() or 1) * (perf_counter() - began)
     return {
         "rate": told["requests"] / told["seconds"],
         "cpu": used / told["requests"],
         "server": used / told["seconds"],
+        "main": each[0] / used,
         "driver": told["own"],
         "machine": min(1.0, (_busy() - busy) / cores),
         "p50": told["p50"],

@@ -34,6 +34,7 @@ def warm_up(known: Pool, traffic: Traffic, facts: ArticleFacts | None = None) ->
     copy.pay(decided, 1, 1.0)
     copy.learn()
     copy.policy.estimates(user, [facts.id])
+    copy.policy.model.ready(copy.policy.model.slots([facts.id]))  # what workers read
 
 
 def settle_down() -> None:

@@ -20,6 +20,7 @@ from tests.serving.test_kill import payoffs
 
 import topstory as ts
 from topstory.serving import calls
+from topstory.serving.archive import export
 from topstory.serving.messages import ArticleRequest, Decision
 from topstory.serving.records import Decided
 from topstory.serving.refusals import Refused
@@ -137,6 +138,12 @@ def test_an_edit_is_seen_by_every_worker_at_once(served: Served) -> None:
                 each.cancel()
 
     asyncio.run(edit())
+    # Nothing was shown that was not in the pool as the journal has it: else this is refused.
+    journal = SqliteJournal(served.data / "journal.sqlite")
+    made = [entry.record for entry, _ in journal.read() if isinstance(entry.record, Decided)]
+    exported = export(journal, served.folder / "log", "front")
+    journal.close()
+    assert exported.events == len(made)
 
 
 def test_staleness_is_bounded_and_reported(served: Served) -> None:
