@@ -104,8 +104,8 @@ def run(quick: bool) -> Section:
     notes = [
         f"Medians of {rounds} interleaved rounds. CPU and server cores are of all processes of a "
         "server, main is the one that learns, the journal's thread included; machine is the share "
-        "of all cores that were busy, whoever used them. Where it is near 100 % the cores are used: on two of "
-        "them the driver takes its part.",
+        "of all cores that were busy, whoever used them. Near 100 % the cores are used: "
+        "on two of them the driver takes its part.",
     ]
     return Section([table], figures, notes)
 
