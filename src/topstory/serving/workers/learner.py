@@ -9,11 +9,12 @@ from functools import partial
 import msgspec
 from starlette.types import ASGIApp
 
+from topstory.serving.ledger import not_written
 from topstory.serving.messages import Acknowledged, FeedbackRequest
 from topstory.serving.refusals import Refused
 from topstory.serving.remembering import Remembered
 from topstory.serving.replies import attempt
-from topstory.serving.service import Service, not_written
+from topstory.serving.service import Service
 from topstory.serving.workers.forwarding import answered
 from topstory.serving.workers.messages import (
     Denied,
@@ -61,7 +62,7 @@ class Learner:
     ) -> None:
         self._service, self._publisher, self._app, self._say = service, publisher, app, say
         self._look = look
-        self._durable = service.config.journal.decisions == "durable"
+        self._durable = service.durable
         self._settled: list[int] = []
         self._repeated: list[bool] = []
         self._tasks: set[asyncio.Task[None]] = set()
