@@ -37,6 +37,9 @@ class Load:
     async def until_killed(self, moment: float) -> None:
         clients = [asyncio.create_task(self._visit()) for _ in range(CLIENTS)]
         await asyncio.sleep(moment)
+        if self.random.random() < 0.5:  # else workers end when they see that their learner did
+            for each in self.served.workers():
+                each.kill()
         await asyncio.to_thread(self.served.end, signal.SIGKILL)
         await asyncio.gather(*clients)
 

@@ -76,10 +76,20 @@ class Group(Collector):
                 *(place, member.process.pid, status, pause),
             )
             await asyncio.sleep(pause)
+            await self._start_again(place)
             since = monotonic()
-            self._listening[place] = share(self._config.host, self._port)
-            self.members[place] = member = self._start(place)
-            await member.talk(self._config, self._make, self._counted)
+
+    async def _start_again(self, place: int) -> None:
+        while True:
+            try:
+                self._listening[place] = share(self._config.host, self._port)
+                self.members[place] = self._start(place)
+                break
+            except OSError as error:  # no process, no memory, no descriptor: perhaps later
+                self._listening[place].close()
+                log.error("worker %d cannot be started: %s", place, error)
+                await asyncio.sleep(LONGEST_PAUSE)
+        await self.members[place].talk(self._config, self._make, self._counted)
 
     async def gather(self) -> None:
         """Have all tell what they have counted."""
