@@ -27,6 +27,7 @@ from benchmarks import (
     startup,
     storage,
     study,
+    workers,
 )
 from benchmarks.tables import Section, fill_in
 
@@ -42,6 +43,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "features": features.run,
     "study": study.run,
     "serve": serving.run,
+    "workers": workers.run,
 }
 RESULTS = ROOT / ".cache" / "bench" / "results.json"
 

@@ -3,63 +3,31 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import psutil
 
 import topstory as ts
 from benchmarks.measuring import say
+from benchmarks.servers import HELLO, Target, load, service, started
 from benchmarks.tables import Section, Table
 from topstory.serving.config import TrafficConfig
 from topstory.serving.deciding import Decider
 from topstory.serving.demo_articles import demo_articles
-from topstory.serving.keys import new_key
 from topstory.serving.messages import ArticleRequest
 from topstory.serving.pool import Pool
 from topstory.serving.records import ArticleFacts
 from topstory.serving.traffic import Traffic
 
-HELLO = """
-import uvicorn
-async def app(scope, receive, send):
-    await send({"type": "http.response.start", "status": 200,
-                "headers": [(b"content-type", b"text/plain"), (b"content-length", b"5")]})
-    await send({"type": "http.response.body", "body": b"hello"})
-config = uvicorn.Config(app, port=0, loop="uvloop", http="httptools", lifespan="off",
-                        log_level="warning", access_log=False)
-socket = config.bind_socket()
-print(socket.getsockname()[1], flush=True)
-uvicorn.Server(config).run([socket])
-"""
-
 EDITED = "decide, while articles are added"
 TURN = 50  # who ask in one turn of the event loop
-
-
-@dataclass(frozen=True)
-class Target:
-    """A server in a process of its own."""
-
-    process: subprocess.Popen[str]
-    port: int
-    key: str
-
-    @property
-    def cpu(self) -> float:
-        """Seconds of CPU that it has used."""
-        used = psutil.Process(self.process.pid).cpu_times()
-        return float(used.user + used.system)
 
 
 def run(quick: bool) -> Section:
@@ -67,10 +35,10 @@ def run(quick: bool) -> Section:
     rounds, seconds = (1, 0.5) if quick else (5, 3.0)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        hello = _started(stack, [sys.executable, "-c", HELLO], "")
-        durable = _service(stack, folder / "durable", "durable")
-        relaxed = _service(stack, folder / "relaxed", "relaxed")
-        crowded = _service(stack, folder / "crowded", "durable")
+        hello = started(stack, [sys.executable, "-c", HELLO], "")
+        durable = service(stack, folder / "durable", "durable")
+        relaxed = service(stack, folder / "relaxed", "relaxed")
+        crowded = service(stack, folder / "crowded", "durable")
         tasks = {
             "hello-world": (hello, "hello"),
             "decide, durable": (durable, "decide"),
@@ -130,10 +98,10 @@ def _middle(rounds: list[dict[str, float]]) -> dict[str, float]:
 def _driven(target: Target, what: str, seconds: float) -> dict[str, float]:
     made = ""
     if what == "feedback":
-        with _load(target, "prepare", seconds) as preparing:
+        with load(target, "prepare", seconds) as preparing:
             made, _ = preparing.communicate()
     before = target.cpu
-    with _load(target, what, seconds) as driving:
+    with load(target, what, seconds) as driving:
         told, _ = driving.communicate(made)
     return _figures(json.loads(told), target.cpu - before)
 
@@ -142,7 +110,7 @@ def _edited(target: Target, seconds: float) -> tuple[dict[str, float], int]:
     """Decisions while articles are added, until there are a thousand or the time is over."""
     before, edits = target.cpu, 0
     with (
-        _load(target, "decide", seconds) as driving,
+        load(target, "decide", seconds) as driving,
         ts.Client(f"http://127.0.0.1:{target.port}", target.key) as client,
     ):
         for number, features in zip(range(20, 1_000), _features(), strict=False):
@@ -163,47 +131,11 @@ def _figures(told: dict[str, float], used: float) -> dict[str, float]:
     }
 
 
-def _load(target: Target, what: str, seconds: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "benchmarks.load", str(target.port), target.key, what]
-    return subprocess.Popen(
-        [*command, str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-
-
 def _features() -> Iterator[tuple[float, ...]]:
     """Of article after article."""
     random = np.random.default_rng(0)
     while True:
         yield (*random.dirichlet(np.ones(5)).tolist(), 1.0)
-
-
-def _started(stack: ExitStack, command: list[str], key: str) -> Target:
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    stack.callback(_end, process)
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    port = int(line.split()[3].rstrip(",").rsplit(":", 1)[1]) if key else int(line)
-    return Target(process, port, key)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    process.send_signal(signal.SIGTERM)
-    process.wait(60)
-    assert process.stdout is not None
-    process.stdout.close()
-
-
-def _service(stack: ExitStack, folder: Path, decisions: str) -> Target:
-    key, digest = new_key()
-    folder.mkdir()
-    config = folder / "topstory.toml"
-    config.write_text(
-        f'port = 0\ndata = "{folder / "data"}"\nlog_level = "warning"\ndemo = true\n'
-        f'[journal]\ndecisions = "{decisions}"\n[limits]\nburst = 1000000\n'
-        f'[[keys]]\nname = "all"\nsha256 = "{digest}"\n'
-    )
-    command = [sys.executable, "-m", "topstory.cli", "serve", "--config", str(config)]
-    return _started(stack, command, key)
 
 
 def _scoring(quick: bool) -> tuple[Table, dict[str, Any]]:

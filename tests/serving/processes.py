@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+import psutil
+
 from topstory.serving.keys import new_key
 
 COMMAND = [sys.executable, "-c", "from topstory.cli import main; main()", "serve"]
@@ -66,12 +68,19 @@ class Served:
         assert parts.port is not None
         return parts.hostname, parts.port
 
+    def workers(self) -> list[psutil.Process]:
+        """The processes that it started."""
+        assert self.process is not None
+        return psutil.Process(self.process.pid).children()
+
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Send it a signal, and wait; its exit status."""
+        """Send it a signal, and wait until its workers are gone too; its exit status."""
+        workers = self.workers()
         process, self.process = self.process, None
         assert process is not None
         process.send_signal(number)
         status = process.wait(30)
+        assert not psutil.wait_procs(workers, timeout=10)[1]
         assert process.stdout is not None
         process.stdout.close()
         return status

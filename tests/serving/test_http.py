@@ -31,11 +31,14 @@ LIMITS: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+@pytest.fixture(scope="module", params=[1, 2], ids=["one process", "two workers"])
+def served(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
     """One service for the whole file, with small limits."""
     folder = tmp_path_factory.mktemp("served")
-    with Served(folder, limits=LIMITS, window_seconds=60) as service:
+    told = {"limits": LIMITS, "window_seconds": 60, "workers": request.param}
+    with Served(folder, **told) as service:
         with ts.Client(service.url, service.key, timeout=60) as client:
             for number in range(3):
                 said = ArticleRequest(features=(number / 3, 1.0), title=f"Story {number}")

@@ -37,6 +37,9 @@ class Load:
     async def until_killed(self, moment: float) -> None:
         clients = [asyncio.create_task(self._visit()) for _ in range(CLIENTS)]
         await asyncio.sleep(moment)
+        if self.random.random() < 0.5:  # else workers end when they see that their learner did
+            for each in self.served.workers():
+                each.kill()
         await asyncio.to_thread(self.served.end, signal.SIGKILL)
         await asyncio.gather(*clients)
 
@@ -75,24 +78,26 @@ def payoffs(told: Config) -> Counter[int]:
     return found
 
 
-def test_no_acknowledged_payoff_is_lost_by_kill_9(tmp_path: Path) -> None:
-    served = Served(tmp_path, journal={"snapshot_seconds": 0.2})
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_acknowledged_payoff_is_lost_by_kill_9(tmp_path: Path, workers: int) -> None:
+    served = Served(tmp_path, journal={"snapshot_seconds": 0.2}, workers=workers)
+    kills = -(-KILLS // workers)
     told = config(served.data)
-    random = np.random.default_rng(KILLS)
+    random = np.random.default_rng(kills)
     load = Load(served, seed=1)
     served.start()
     with ts.Client(served.url, served.key, timeout=60) as client:
         for number in range(4):
             said = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))
             client.put_article("front", f"article-{number}", said)
-    for _ in range(KILLS):
+    for _ in range(kills):
         asyncio.run(load.until_killed(float(random.uniform(0.1, 0.9))))
         served.start()
         asyncio.run(load.again())
     with ts.Client(served.url, served.key, timeout=60) as client:
         told_by_service = client.stats()
     assert served.end() == 0
-    assert len(load.acknowledged) > KILLS * 10
+    assert len(load.acknowledged) > kills * 10
     # Every payoff is there, once.
     counted = payoffs(told)
     assert set(counted.values()) == {1}
@@ -112,8 +117,9 @@ def test_no_acknowledged_payoff_is_lost_by_kill_9(tmp_path: Path) -> None:
     assert "Traceback" not in served.errors()
 
 
-def test_a_graceful_end_loses_nothing_in_flight(tmp_path: Path) -> None:
-    served = Served(tmp_path)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_graceful_end_loses_nothing_in_flight(tmp_path: Path, workers: int) -> None:
+    served = Served(tmp_path, workers=workers)
     served.start()
     with ts.Client(served.url, served.key, timeout=60) as client:
         for number in range(3):

@@ -104,6 +104,7 @@ $ topstory study report/ --scale paper --engine ray --address auto
 ```console notest
 $ topstory serve
 $ topstory serve --config topstory.toml --check-config
+$ topstory serve --config topstory.toml --workers 4
 ```
 """,
     "export-journal": """\

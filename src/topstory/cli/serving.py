@@ -19,6 +19,15 @@ def serve(
     data: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Keep the journal and the state here.")
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=64,
+            help="Answer with this many processes, beside one that learns; 1: one does all.",
+        ),
+    ] = None,
     check_config: Annotated[
         bool, typer.Option("--check-config", help="Say whether the configuration is good, and end.")
     ] = False,
@@ -34,7 +43,8 @@ def serve(
     from topstory.serving.configuring import read_config
 
     settings = read_config(config)
-    given = {"host": host, "port": port, "data": None if data is None else str(data)}
+    folder = None if data is None else str(data)
+    given = {"host": host, "port": port, "data": folder, "workers": workers}
     settings = msgspec.structs.replace(
         settings, **{key: value for key, value in given.items() if value is not None}
     )

@@ -87,6 +87,12 @@ def enter(state: Any, slots: Slots, start: int, stop: int) -> None:
     raise NotImplementedError("called from kernels only")
 
 
+@compiled
+def bring(state: Any, slots: Slots) -> None:
+    """Bring a pool up to date that somebody else is going to score."""
+    enter(state, slots, 0, slots.shape[0])
+
+
 @specialised(enter, inline=True)
 def _always_up_to_date(state: Any, slots: Any, start: Any, stop: Any) -> Any:
     if hasattr(state.instance_class, "left_at"):  # it keeps some articles up to date, not all

@@ -26,6 +26,7 @@ class DisjointLinear(Model):
 
     name: ClassVar[str] = "disjoint"
     per_article: ClassVar[tuple[str, ...]] = ("A", "b", "S", "v", "updates")
+    scored: ClassVar[tuple[str, ...]] = ("S", "v")
 
     def __init__(self, ridge: float = 1.0) -> None:
         super().__init__()

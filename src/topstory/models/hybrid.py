@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from topstory.kernels.compilation import Floats
+from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import unrolling
-from topstory.kernels.hybrid import ACTIVE, CURRENT, UPDATES, Hybrid
+from topstory.kernels.hybrid import ACTIVE, CURRENT, IN_POOL, UPDATES, Hybrid
+from topstory.kernels.model import bring
 from topstory.models.linear import positive, residual, scaled_identities
 from topstory.models.model import Model
 
@@ -34,6 +35,7 @@ class HybridLinear(Model):
     )
     listed: ClassVar[tuple[str, ...]] = ("active", "current")
     shared: ClassVar[tuple[str, ...]] = ("A0", "b0", "P", "beta", "clock")
+    scored: ClassVar[tuple[str, ...]] = ("S", "v")
 
     def __init__(self, ridge: float = 1.0, shared_ridge: float = 1.0) -> None:
         super().__init__()
@@ -140,6 +142,15 @@ class HybridLinear(Model):
         }
         self._count = features.shape[1] if len(ids) or dimension else 0
         super().restore(ids, dimension, arrays)
+
+    def ready(self, slots: Slots) -> None:
+        """Compute the forms S and v of those articles that do not have them."""
+        bring(self.state, slots)
+
+    def score_from(self, dimension: int, arrays: Mapping[str, Floats]) -> None:
+        """Score from forms S and v that are kept elsewhere."""
+        super().score_from(dimension, arrays)
+        self.state.left_at[:] = IN_POOL  # so that none of them is computed here
 
     def drift(self) -> float:
         """The largest entry of |A·A⁻¹ − I|, the shared A0 included."""

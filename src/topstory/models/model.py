@@ -24,6 +24,7 @@ class Model(ABC):
     per_article: ClassVar[tuple[str, ...]]  # fields of the state with one row for each slot
     listed: ClassVar[tuple[str, ...]] = ()  # lists of slots, with room for all of them
     shared: ClassVar[tuple[str, ...]] = ()  # fields that all articles share
+    scored: ClassVar[tuple[str, ...]]  # those of `per_article` that scoring reads, and no others
 
     def __init__(self) -> None:
         self.roster = Roster()
@@ -192,6 +193,20 @@ class Model(ABC):
                 found = "nothing" if stored is None else f"{stored.dtype} {stored.shape}"
                 raise ValueError(f"{field}: expected {target.dtype} {target.shape}, found {found}")
             target[...] = stored
+
+    # -- scoring elsewhere --
+
+    def ready(self, slots: Slots) -> None:
+        """Bring what scoring reads of these articles up to date."""
+
+    def score_from(self, dimension: int, arrays: Mapping[str, Floats]) -> None:
+        """Score from these arrays, the `scored` ones, a row for each article of the roster.
+
+        Whoever has the state itself writes them; this model must not learn.
+        """
+        self.dimension = dimension
+        self._capacity = len(self.roster.ids)
+        self._state = self._fresh(self._capacity, dimension)._replace(**arrays)
 
     def copy(self) -> Self:
         """A model of its own in the same state."""

@@ -29,6 +29,7 @@ class Warm(Averages):
 
     name: ClassVar[str] = "warm"
     per_article: ClassVar[tuple[str, ...]] = (*Averages.per_article, "offset", "bonus")
+    scored: ClassVar[tuple[str, ...]] = (*Averages.scored, "offset", "bonus")
 
     def __init__(self, offset: Offset) -> None:
         super().__init__()

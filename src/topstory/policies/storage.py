@@ -36,14 +36,9 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 def save(policy: Policy, path: str | PathLike[str]) -> None:
     """Write the policy; a file that is there already is replaced in one step."""
-    model, explorer = policy.model, policy.explorer
+    model = policy.model
     arrays = {name: array.copy() for name, array in model.arrays().items() if array.size}
-    described = {
-        "model": {"name": model.name, "parameters": model.parameters()},
-        "callables": model.callables(),
-        "explorer": {"name": explorer.name, "parameters": explorer.parameters()},
-        "seed": policy.seed,
-        "decisions": policy.decisions,
+    described = describe(policy) | {
         "dimension": model.dimension,
         "articles": model.roster.ids,
     }
@@ -66,6 +61,18 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
         unfinished.unlink(missing_ok=True)
 
 
+def describe(policy: Policy) -> dict[str, Any]:
+    """All that is neither an array nor an article: what `build` makes it of again."""
+    model, explorer = policy.model, policy.explorer
+    return {
+        "model": {"name": model.name, "parameters": model.parameters()},
+        "callables": model.callables(),
+        "explorer": {"name": explorer.name, "parameters": explorer.parameters()},
+        "seed": policy.seed,
+        "decisions": policy.decisions,
+    }
+
+
 def load(path: str | PathLike[str], callables: Mapping[str, Any]) -> Policy:
     """Read the policy; ValueError says what is wrong with the file."""
     try:
@@ -86,12 +93,13 @@ def load(path: str | PathLike[str], callables: Mapping[str, Any]) -> Policy:
     if metadata.get("checksum") != _checksum(text, arrays):
         raise ValueError(f"{path}: damaged: the checksum does not match its contents")
     try:
-        return _build(json.loads(text), arrays, callables)
+        return build(json.loads(text), arrays, callables)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: not a policy that can be loaded: {error}") from error
 
 
-def _build(described: dict[str, Any], arrays: Arrays, callables: Mapping[str, Any]) -> Policy:
+def build(described: dict[str, Any], arrays: Arrays, callables: Mapping[str, Any]) -> Policy:
+    """The policy that was described, with its `articles` and `dimension` beside."""
     wanted = set(described["callables"])
     if wanted != set(callables):
         names = ", ".join(sorted(wanted ^ set(callables)))

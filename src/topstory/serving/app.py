@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from time import perf_counter
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topstory.serving.answering import Gone, refuse
-from topstory.serving.editor_routes import EditorRoutes
-from topstory.serving.hot_routes import HotRoute, decide_route, feedback_route
-from topstory.serving.keeping import Keeper
+from topstory.serving.hot_routes import Answering, HotRoute, decide_route, feedback_route
 from topstory.serving.keys import Keys
-from topstory.serving.metrics import Metrics, Requests
+from topstory.serving.metrics import Requests
 from topstory.serving.refusals import Refused
-from topstory.serving.service import Service
 
 log = logging.getLogger("topstory.serving")
 
-Life = Callable[[Any], AbstractAsyncContextManager[None]]  # from the first request to the last
-
 
 class App:
-    """Finds the route, counts the request, and turns every refusal into an answer."""
+    """Finds the route, counts the request, and turns every refusal into an answer.
 
-    def __init__(self, service: Service, keeper: Keeper, keys: Keys, life: Life) -> None:
-        self.requests = Requests()
-        editors = EditorRoutes(service, keeper, keys, Metrics(service, keeper, self.requests))
+    What `rest` answers is not counted here where it is counted elsewhere.
+    """
 
-        # Starlette's router alone: its application would answer errors in its own way.
-        self._rest = Router(editors.routes(), redirect_slashes=False, lifespan=life)
+    def __init__(
+        self, service: Answering, keys: Keys, rest: ASGIApp, requests: Requests, counts: bool = True
+    ) -> None:
+        self.requests, self._rest, self._counts = requests, rest, counts
         self.hot: dict[str, HotRoute[Any]] = {
             "/v1/decide": decide_route(service, keys),
             "/v1/feedback": feedback_route(service, keys),
@@ -66,7 +59,8 @@ class App:
             log.exception("a request failed unexpectedly")
             status = 500
             await refuse(send, Refused(500, "internal_error", "the service made a mistake"))
-        self.requests.count(scope["path"] if hot else "other", status, perf_counter() - began)
+        if hot is not None or self._counts:
+            self.requests.count(scope["path"] if hot else "other", status, perf_counter() - began)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> int:
         """By one of the other routes; the status of the answer."""

@@ -121,6 +121,24 @@ class Config(Section, frozen=True):
 
     host: Annotated[str, Meta(description="the address to listen on")] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="0: any that is free")] = 8000
+    workers: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=64,
+            description="processes that answer requests, beside one that learns; 1: one process "
+            "does all",
+        ),
+    ] = 1
+    publish_seconds: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=60,
+            description="with several workers: how long one may decide from an older state; edits "
+            "are seen at once",
+        ),
+    ] = 0.02
     data: Annotated[
         str, Meta(description="the folder of the journal, the snapshots and the keys")
     ] = "topstory-data"

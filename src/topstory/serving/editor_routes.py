@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from time import monotonic
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 
 from topstory.serving.answering import read_body
 from topstory.serving.config import Role
@@ -24,6 +25,7 @@ from topstory.serving.service import Service
 from topstory.serving.views import article_view, article_views, stats
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+Life = Callable[[Any], AbstractAsyncContextManager[None]]  # from the first request to the last
 ARTICLE = "/v1/pools/{pool}/articles/{article:path}"
 
 
@@ -35,8 +37,8 @@ class EditorRoutes:
         self._since = monotonic()
         self._article = msgspec.json.Decoder(ArticleRequest)
 
-    def routes(self) -> list[Route]:
-        """All of them."""
+    def router(self, life: Life | None = None) -> Router:
+        """All of them. Starlette's router alone: its application would answer errors its way."""
         told: list[tuple[str, str, Callable[[Request], Any]]] = [
             ("GET", "/v1/pools/{pool}/articles", self.articles),
             ("GET", ARTICLE, self.article),
@@ -48,7 +50,8 @@ class EditorRoutes:
             ("GET", "/health/ready", self.ready),
             ("GET", "/openapi.json", self.openapi),
         ]
-        return [Route(path, call, methods=[method]) for method, path, call in told]
+        routes = [Route(path, call, methods=[method]) for method, path, call in told]
+        return Router(routes, redirect_slashes=False, lifespan=life)
 
     async def articles(self, request: Request) -> Response:
         """Every article of a pool, and how it does."""
@@ -84,7 +87,7 @@ class EditorRoutes:
     async def metrics(self, request: Request) -> Response:
         """For Prometheus."""
         self._allow(request, "read")
-        return Response(self._metrics.page(), media_type=PROMETHEUS)
+        return Response(await self._metrics.page(), media_type=PROMETHEUS)
 
     async def live(self, request: Request) -> Response:
         """The process answers."""

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
 from topstory.serving.answering import JSON, answer_bytes, header, read_body
-from topstory.serving.config import Role
+from topstory.serving.config import Config, Role
 from topstory.serving.keys import Key, Keys
-from topstory.serving.messages import DecideRequest, FeedbackRequest
+from topstory.serving.messages import Acknowledged, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.refusals import Refused
 from topstory.serving.replies import Awaited, Part, Reply, Together, attempt
-from topstory.serving.service import Service
 
 Asked = TypeVar("Asked")
 _encoder = msgspec.json.Encoder()
+
+
+class Answering(Protocol):
+    """Whoever answers: a service, or a worker that asks one."""
+
+    config: Config
+
+    def ask(self, asked: DecideRequest, reply: Reply[Decision]) -> None:
+        """Show an article to a user."""
+        ...
+
+    def pay(self, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
+        """Take in what a decision paid."""
+        ...
 
 
 class HotRoute(Generic[Asked]):
@@ -29,7 +42,7 @@ class HotRoute(Generic[Asked]):
         role: Role,
         kind: type[Asked],
         call: Callable[[Asked, Reply[Any]], None],
-        service: Service,
+        service: Answering,
         keys: Keys,
     ) -> None:
         self._role, self._call, self._keys = role, call, keys
@@ -87,11 +100,11 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         raise Refused(400, "bad_json", f"the body is not JSON: {error}") from None
 
 
-def decide_route(service: Service, keys: Keys) -> HotRoute[DecideRequest]:
+def decide_route(service: Answering, keys: Keys) -> HotRoute[DecideRequest]:
     """POST /v1/decide."""
     return HotRoute("decide", DecideRequest, service.ask, service, keys)
 
 
-def feedback_route(service: Service, keys: Keys) -> HotRoute[FeedbackRequest]:
+def feedback_route(service: Answering, keys: Keys) -> HotRoute[FeedbackRequest]:
     """POST /v1/feedback."""
     return HotRoute("feedback", FeedbackRequest, service.pay, service, keys)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
+from typing import Protocol
 
 from topstory.serving.config import KeyConfig, Role
 from topstory.serving.refusals import Refused
@@ -14,13 +15,27 @@ from topstory.serving.refusals import Refused
 
 @dataclass(eq=False)
 class Key:
-    """A key: its name, its roles, and how much of its rate is left."""
+    """A key: its name and its roles."""
 
     name: str
     digest: bytes
     roles: frozenset[Role]
-    tokens: float
-    seen: float = field(default=0.0)
+    place: int  # where its rate is kept
+
+
+class Numbers(Protocol):
+    """A list of numbers, or memory that several processes share."""
+
+    def __getitem__(self, place: int, /) -> float:
+        """One of them."""
+        ...
+
+    def __setitem__(self, place: int, value: float, /) -> None:
+        """Another value."""
+        ...
+
+
+Left = tuple[Numbers, Numbers]  # of each key: its tokens, and when they were counted
 
 
 class Keys:
@@ -30,11 +45,14 @@ class Keys:
     would protect words that people choose, and cost every request.
     """
 
-    def __init__(self, told: Sequence[KeyConfig], rate: float, burst: int) -> None:
+    def __init__(
+        self, told: Sequence[KeyConfig], rate: float, burst: int, left: Left | None = None
+    ) -> None:
         self._rate, self._burst = rate, float(burst)
+        self._tokens, self._seen = left or ([float(burst)] * len(told), [0.0] * len(told))
         self._keys = [
-            Key(key.name, bytes.fromhex(key.sha256), frozenset(key.roles), float(burst))
-            for key in told
+            Key(key.name, bytes.fromhex(key.sha256), frozenset(key.roles), place)
+            for place, key in enumerate(told)
         ]
 
     def allow(self, header: bytes | None, role: Role, now: float) -> Key:
@@ -65,12 +83,13 @@ class Keys:
 
     def spend(self, key: Key, now: float, requests: int) -> None:
         """A token bucket: `rate` a second, and `burst` at once."""
-        tokens = min(self._burst, key.tokens + (now - key.seen) * self._rate)
-        key.seen = now
+        place = key.place
+        tokens = min(self._burst, self._tokens[place] + (now - self._seen[place]) * self._rate)
+        self._seen[place] = now
         if tokens < min(requests, self._burst):
-            key.tokens = tokens
+            self._tokens[place] = tokens
             raise Refused(429, "rate_limit", f"this key may make {self._rate:g} requests a second")
-        key.tokens = tokens - requests
+        self._tokens[place] = tokens - requests
 
 
 def new_key() -> tuple[str, str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.core import (
@@ -14,6 +15,7 @@ from prometheus_client.core import (
     HistogramMetricFamily,
 )
 from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector
 
 from topstory.serving.clock import SECOND
 from topstory.serving.keeping import Keeper
@@ -30,6 +32,15 @@ class Latency:
     counts: list[int] = field(default_factory=lambda: [0] * (len(EDGES) + 1))
     total: float = 0.0
 
+    def count(self, seconds: float) -> None:
+        """One more."""
+        self.counts[bisect_left(EDGES, seconds)] += 1
+        self.total += seconds
+
+    def buckets(self) -> list[tuple[str, int]]:
+        """How many took at most so long, as Prometheus has it."""
+        return list(zip((*map(str, EDGES), "+Inf"), accumulate(self.counts), strict=True))
+
 
 class Requests:
     """Requests by route and status, and how long they took."""
@@ -41,23 +52,39 @@ class Requests:
     def count(self, route: str, status: int, seconds: float) -> None:
         """One more."""
         self.statuses[route, status] += 1
-        latency = self.latencies.get(route)
-        if latency is None:
-            latency = self.latencies[route] = Latency()
-        latency.counts[bisect_left(EDGES, seconds)] += 1
-        latency.total += seconds
+        self.latency(route).count(seconds)
+
+    def latency(self, route: str) -> Latency:
+        """Of one route."""
+        found = self.latencies.get(route)
+        if found is None:
+            found = self.latencies[route] = Latency()
+        return found
 
 
-class Metrics:
+class Metrics(Collector):
     """The page at /metrics."""
 
-    def __init__(self, service: Service, keeper: Keeper, requests: Requests) -> None:
+    def __init__(
+        self,
+        service: Service,
+        keeper: Keeper,
+        requests: Requests,
+        gather: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._service, self._keeper, self._requests = service, keeper, requests
+        self._gather = gather  # has other processes' requests counted among these
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
-    def page(self) -> bytes:
+    def add(self, collector: Collector) -> None:
+        """Show more."""
+        self._registry.register(collector)
+
+    async def page(self) -> bytes:
         """In Prometheus' text format."""
+        if self._gather is not None:
+            await self._gather()
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
@@ -103,11 +130,7 @@ class Metrics:
             "topstory_request_seconds", "from its last byte to the answer", labels=["route"]
         )
         for route, latency in self._requests.latencies.items():
-            total, buckets = 0, []
-            for edge, count in zip((*map(str, EDGES), "+Inf"), latency.counts, strict=True):
-                total += count
-                buckets.append((edge, total))
-            took.add_metric([route], buckets, latency.total)
+            took.add_metric([route], latency.buckets(), latency.total)
         yield took
 
     def _pools(self) -> Iterator[Metric]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -15,12 +16,15 @@ from topstory.serving.refusals import Refused
 
 TICKETS, TICKET_BYTES = 16, 1024  # heads that are known of a connection; longer ones are not kept
 
+Connected = Callable[[int], int]  # from the connections of this process to those of all
+
 
 class GuardedProtocol(HttpToolsProtocol):
     """Limits the headers, the time in which a request must be whole, and the connections."""
 
     limits = LimitsConfig()
     express: Express | None = None
+    connected: Connected = staticmethod(lambda here: here)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -39,7 +43,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         """Take the connection, if there is room for one more."""
         super().connection_made(transport)
-        if len(self.connections) > self.limits.connections:
+        if self.connected(len(self.connections)) > self.limits.connections:
             self._close(
                 Refused(503, "too_many_connections", "the service has all connections it takes")
             )
@@ -50,6 +54,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """No more."""
         self._unwatch()
         super().connection_lost(exc)
+        self.connected(len(self.connections))
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser, while there is anything to be hoped for."""
@@ -237,7 +242,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def guarded(limits: LimitsConfig, express: Express | None = None) -> type[GuardedProtocol]:
+def guarded(
+    limits: LimitsConfig,
+    express: Express | None = None,
+    connected: Connected = lambda here: here,
+) -> type[GuardedProtocol]:
     """The protocol with these limits and routes: uvicorn makes its instances itself."""
-    told = {"limits": limits, "express": express}
+    told = {"limits": limits, "express": express, "connected": staticmethod(connected)}
     return type("GuardedProtocol", (GuardedProtocol,), told)

@@ -64,6 +64,7 @@ class Decided(Record, frozen=True):
     exclude: tuple[str, ...] = ()
     request: str | None = None
     slots: int = 1
+    draw: int | None = None  # what its randomness hangs on; None: its own number
 
 
 class Paid(Record, frozen=True):

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
 from struct import Struct
 
 from topstory.serving.asking import Asking, context_of
-from topstory.serving.buckets import BUCKETS
-from topstory.serving.clock import SECOND, Clock
-from topstory.serving.commits import Commit, Commits
+from topstory.serving.commits import Commit
 from topstory.serving.config import Config
 from topstory.serving.deciding import Chosen, Decider
 from topstory.serving.editing import facts_of
 from topstory.serving.feature_model import FeatureModel
-from topstory.serving.journal import JournalError
+from topstory.serving.ledger import Ledger, not_written
 from topstory.serving.messages import (
     Acknowledged,
     ArticleRequest,
@@ -24,37 +21,24 @@ from topstory.serving.messages import (
     FeedbackRequest,
 )
 from topstory.serving.opening import Opening
-from topstory.serving.records import AnyRecord, Decided, Entry, Paid, Placed, Removed
-from topstory.serving.refusals import Refused, Unavailable
-from topstory.serving.remembering import Memory, Remembered
+from topstory.serving.records import Decided, Paid, Placed, Removed
+from topstory.serving.refusals import Refused
+from topstory.serving.remembering import Remembered
 from topstory.serving.replies import Awaited, Everyone, Reply, attempt
 from topstory.serving.signing import Signer
-from topstory.serving.times import moment
+from topstory.serving.tickets import issued, redeemed
 from topstory.serving.traffic import Traffic
 from topstory.serving.warming import warm_up
 
 
-class Service:
-    """Decides from the state that the journal has made, and changes it only through the journal.
-
-    A record is applied to the state after its commit, in the journal's order: so the state is
-    never ahead of the disk, and nothing has to be taken back when a commit fails.
-    """
+class Service(Ledger):
+    """Decides from the state that the journal has made, and changes it only through the journal."""
 
     def __init__(self, config: Config, opening: Opening, signer: Signer) -> None:
-        self.config, self.signer = config, signer
-        self.state, self.journal = opening.state, opening.journal
+        super().__init__(config, opening)
+        self.signer = signer
         self.features: FeatureModel | None = opening.features
-        self.clock = Clock(after=self.state.at)
-        limits = config.limits
-        self.commits = Commits(self.journal, self._applied, self._lost, limits.waiting)
-        self.memory = Memory(self.journal, limits.remembered, self.clock.now() + 1)
         self._pack = Struct(f"<{config.context}d").pack
-        self._window = int(config.window_seconds * SECOND)
-        self._number = max(self.state.number, opening.last)
-        self._durable = config.journal.decisions == "durable"
-        self._edits: dict[str, Commit] = {}  # by pool
-        self._start = opening.start
         self._asking: list[Asking] = []  # in this turn of the event loop
         self.deciders = {
             name: Decider(self.state.pools[name], Traffic(config.traffic_of(name), name))
@@ -149,53 +133,26 @@ class Service:
             request=asked.request,
             slots=asked.slots,
         )
-        entry, commit = self._append(decided, at, awaited=self._durable)
-        self._deliver(self.memory.add(entry, decided, commit), each.reply)
+        self._deliver(self.take(decided, at), each.reply)
 
     def _deliver(self, made: Remembered, reply: Reply[Decision]) -> None:
         """Answer once the decision is in the journal; at once where that is relaxed."""
-        if made.committing is None or not self._durable:
-            reply.grant(self._answer(made))
+        if made.committing is None or not self.durable:
+            reply.grant(issued(self.signer, made.number, made.decided))
         else:
             made.committing.then(partial(self._delivered, made, reply))
 
     def _delivered(self, made: Remembered, reply: Reply[Decision], failure: str | None) -> None:
         if failure is None:
-            reply.grant(self._answer(made))
+            reply.grant(issued(self.signer, made.number, made.decided))
         else:
             reply.refuse(not_written(failure))
 
     def _made_before(self, each: Asking, at: int) -> Remembered | None:
         asked = each.asked
         assert asked.request is not None
-        try:
-            made = self.memory.find_request(asked.request, at - self._window)
-        except JournalError as error:
-            raise Unavailable(f"the journal cannot be read: {error}") from None
-        if made is None:
-            return None
-        was = made.decided
-        same = (was.pool, was.user, was.exclude, was.slots) == (
-            *(each.decider.pool.name, self._pack(*each.user)),
-            *(asked.exclude, asked.slots),
-        )
-        if not same:
-            raise Refused(
-                409, "request_conflict", f"request {asked.request!r} was made for something else"
-            )
-        return made
-
-    def _answer(self, made: Remembered) -> Decision:
-        decided = made.decided
-        return Decision(
-            decision=self.signer.sign(made.number, decided.expires),
-            article=decided.article,
-            ranking=decided.ranking or (decided.article,),
-            bucket=BUCKETS[decided.bucket],
-            propensity=decided.propensity,
-            expires=moment(decided.expires),
-            model_version=decided.model_version,
-        )
+        wanted = (each.decider.pool.name, self._pack(*each.user), asked.exclude, asked.slots)
+        return self.made_before(asked.request, wanted, at)
 
     # -- learning --
 
@@ -207,23 +164,20 @@ class Service:
 
     def pay(self, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """The same; the reply gets the answer, unless the request is refused at once."""
-        payoff = given.payoff
         limit = self.config.limits.magnitude
-        if not -limit <= payoff <= limit:
-            raise Refused(422, "bad_payoff", f"a payoff is a number from {-limit} to {limit}")
-        number, expires = self.signer.check(given.decision)
-        if self.clock.now() > expires:
-            raise Refused(
-                410, "expired_decision", "the window for this decision's feedback is over"
-            )
-        self._pay(self._known(number), given, reply)
+        number = redeemed(self.signer, given, limit, self.clock.now())
+        self.pay_for(number, given, reply)
+
+    def pay_for(self, number: int, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
+        """The same, once it is known which decision it is."""
+        self._pay(self.known(number), given, reply)
 
     def _pay(self, made: Remembered, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         coming = made.committing or made.paying
         if coming is not None:  # also a duplicate, which waits for its first copy's commit
             coming.then(partial(self._pay_after, made.committing, made, given, reply))
         elif made.payoff is None:
-            _, made.paying = self._append(Paid(made.number, given.payoff), self.clock.now())
+            _, made.paying = self.append(Paid(made.number, given.payoff), self.clock.now())
             made.paying.then(partial(self._paid, given, reply))
         elif made.payoff == given.payoff:
             reply.grant(Acknowledged(given.decision, given.payoff, repeated=True))
@@ -252,17 +206,6 @@ class Service:
         else:
             reply.refuse(not_written(failure))
 
-    def _known(self, number: int) -> Remembered:
-        try:
-            made = self.memory.find(number)
-        except JournalError as error:
-            raise Unavailable(f"the journal cannot be read: {error}") from None
-        if made is None:
-            raise Refused(
-                404, "unknown_decision", "this decision is not in the journal: it was never final"
-            )
-        return made
-
     # -- editing --
 
     async def put_article(self, pool: str, article: str, said: ArticleRequest) -> None:
@@ -272,7 +215,7 @@ class Service:
         facts = facts_of(article, said, self.features, self.config.limits.magnitude)
         if not len(found.policy.model.roster):  # then the editor waits for a compiler, no visitor
             await asyncio.to_thread(warm_up, found, decider.traffic, facts)
-        await self._settled(pool)
+        await self.settled(pool)
         known = article in found.articles
         if not known and len(found.articles) >= self.config.limits.articles:
             raise Refused(
@@ -287,61 +230,17 @@ class Service:
     async def remove_article(self, pool: str, article: str) -> None:
         """Forget an article, effective when this returns."""
         found = self.decider(pool).pool
-        await self._settled(pool)
+        await self.settled(pool)
         if article not in found.articles:
             raise unknown_article(pool, article)
         await self._edit(pool, Removed(pool, article))
 
     async def _edit(self, pool: str, record: Placed | Removed) -> None:
-        _, commit = self._append(record, self.clock.now())
+        _, commit = self.append(record, self.clock.now())
         self._edits[pool] = commit
         failure = await commit
         if failure is not None:
             raise not_written(failure)
-
-    async def _settled(self, pool: str) -> None:
-        """Wait for the edit that is on its way: what is decided after it must see it."""
-        while pool in self._edits:
-            await self._edits[pool]
-
-    # -- the journal --
-
-    def _append(self, record: AnyRecord, at: int, awaited: bool = True) -> tuple[Entry, Commit]:
-        entry = Entry(self._number + 1, at, record)
-        commit = self.commits.append(entry, awaited)
-        self._number = entry.number
-        return entry, commit
-
-    def _applied(self, batch: Sequence[Entry]) -> None:
-        self.state.apply([(entry, self._noted(entry)) for entry in batch], self._start)
-
-    def _noted(self, entry: Entry) -> Decided | None:
-        """What waits for the record need not wait any more; a payoff's decision."""
-        record = entry.record
-        if isinstance(record, Decided):
-            shown = self.memory.get(entry.number)
-            if shown is not None:
-                shown.committing = None
-        elif isinstance(record, Paid):
-            made = self.memory.find(record.decision)
-            assert made is not None  # it was committed before it was paid
-            made.payoff, made.paying = record.payoff, None
-            return made.decided
-        elif isinstance(record, Placed | Removed):
-            self._edits.pop(record.pool, None)
-        return None
-
-    def _lost(self, batch: Sequence[Entry]) -> None:
-        for entry in batch:
-            record = entry.record
-            if isinstance(record, Paid):
-                made = self.memory.get(record.decision)
-                if made is not None:
-                    made.paying = None
-            elif isinstance(record, Decided):
-                self.memory.forget(entry.number)
-            elif isinstance(record, Placed | Removed):
-                self._edits.pop(record.pool, None)
 
     # -- at the door --
 
@@ -351,11 +250,6 @@ class Service:
         if found is None:
             raise Refused(404, "unknown_pool", f"there is no pool {pool!r}")
         return found
-
-
-def not_written(failure: str) -> Unavailable:
-    """A commit failed."""
-    return Unavailable(f"the journal cannot be written: {failure}; nothing was changed")
 
 
 def unknown_article(pool: str, article: str) -> Refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from struct import pack
 
 from topstory.serving.deciding import Decider
@@ -33,3 +34,10 @@ def warm_up(known: Pool, traffic: Traffic, facts: ArticleFacts | None = None) ->
     copy.pay(decided, 1, 1.0)
     copy.learn()
     copy.policy.estimates(user, [facts.id])
+    copy.policy.model.ready(copy.policy.model.slots([facts.id]))  # what workers read
+
+
+def settle_down() -> None:
+    """What is there by now stays: to look through it for garbage would hold up every visitor."""
+    gc.collect()
+    gc.freeze()

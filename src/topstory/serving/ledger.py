@@ -1,0 +1,130 @@
+"""What lasts: the journal, the state that it makes, and what is remembered of recent decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from topstory.serving.clock import SECOND, Clock
+from topstory.serving.commits import Commit, Commits
+from topstory.serving.config import Config
+from topstory.serving.journal import JournalError
+from topstory.serving.opening import Opening
+from topstory.serving.records import AnyRecord, Decided, Entry, Paid, Placed, Removed
+from topstory.serving.refusals import Refused, Unavailable
+from topstory.serving.remembering import Memory, Remembered
+
+Wanted = tuple[str, bytes, tuple[str, ...], int]  # pool, user, exclude, slots
+
+
+class Ledger:
+    """Takes records in, one after the other.
+
+    A record is applied to the state after its commit, in the journal's order: so the state is
+    never ahead of the disk, and nothing has to be taken back when a commit fails.
+    """
+
+    def __init__(self, config: Config, opening: Opening) -> None:
+        self.config = config
+        self.state, self.journal = opening.state, opening.journal
+        self.clock = Clock(after=self.state.at)
+        limits = config.limits
+        self.commits = Commits(self.journal, self._applied, self._lost, limits.waiting)
+        self.memory = Memory(self.journal, limits.remembered, self.clock.now() + 1)
+        self.durable = config.journal.decisions == "durable"
+        self.followed: Callable[[Sequence[Entry]], None] | None = None  # told what was applied
+        self._window = int(config.window_seconds * SECOND)
+        self._number = max(self.state.number, opening.last)
+        self._edits: dict[str, Commit] = {}  # by pool
+        self._start = opening.start
+
+    # -- decisions --
+
+    def take(self, decided: Decided, at: int) -> Remembered:
+        """Make a decision: it has a number, and is on its way to the journal."""
+        entry, commit = self.append(decided, at, awaited=self.durable)
+        return self.memory.add(entry, decided, commit)
+
+    def made_before(self, request: str, wanted: Wanted, at: int) -> Remembered | None:
+        """The decision that was made for a client's request, if it asked for the same."""
+        try:
+            made = self.memory.find_request(request, at - self._window)
+        except JournalError as error:
+            raise Unavailable(f"the journal cannot be read: {error}") from None
+        if made is None:
+            return None
+        was = made.decided
+        if wanted != (was.pool, was.user, was.exclude, was.slots):
+            raise Refused(
+                409, "request_conflict", f"request {request!r} was made for something else"
+            )
+        return made
+
+    def known(self, number: int) -> Remembered:
+        """The decision of a number; else it is refused."""
+        try:
+            made = self.memory.find(number)
+        except JournalError as error:
+            raise Unavailable(f"the journal cannot be read: {error}") from None
+        if made is None:
+            raise Refused(
+                404, "unknown_decision", "this decision is not in the journal: it was never final"
+            )
+        return made
+
+    # -- edits --
+
+    def editing(self, pool: str) -> Commit | None:
+        """The edit of this pool that is on its way."""
+        return self._edits.get(pool)
+
+    async def settled(self, pool: str) -> None:
+        """Wait for the edit that is on its way: what is decided after it must see it."""
+        while pool in self._edits:
+            await self._edits[pool]
+
+    # -- the journal --
+
+    def append(self, record: AnyRecord, at: int, awaited: bool = True) -> tuple[Entry, Commit]:
+        """Give a record its number, and send it on its way to the journal."""
+        entry = Entry(self._number + 1, at, record)
+        commit = self.commits.append(entry, awaited)
+        self._number = entry.number
+        return entry, commit
+
+    def _applied(self, batch: Sequence[Entry]) -> None:
+        self.state.apply([(entry, self._noted(entry)) for entry in batch], self._start)
+        if self.followed is not None:
+            self.followed(batch)
+
+    def _noted(self, entry: Entry) -> Decided | None:
+        """What waits for the record need not wait any more; a payoff's decision."""
+        record = entry.record
+        if isinstance(record, Decided):
+            shown = self.memory.get(entry.number)
+            if shown is not None:
+                shown.committing = None
+        elif isinstance(record, Paid):
+            made = self.memory.find(record.decision)
+            assert made is not None  # it was committed before it was paid
+            made.payoff, made.paying = record.payoff, None
+            return made.decided
+        elif isinstance(record, Placed | Removed):
+            self._edits.pop(record.pool, None)
+        return None
+
+    def _lost(self, batch: Sequence[Entry]) -> None:
+        for entry in batch:
+            record = entry.record
+            if isinstance(record, Paid):
+                made = self.memory.get(record.decision)
+                if made is not None:
+                    made.paying = None
+            elif isinstance(record, Decided):
+                self.memory.forget(entry.number)
+            elif isinstance(record, Placed | Removed):
+                self._edits.pop(record.pool, None)
+
+
+def not_written(failure: str) -> Unavailable:
+    """A commit failed."""
+    return Unavailable(f"the journal cannot be written: {failure}; nothing was changed")

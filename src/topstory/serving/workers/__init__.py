@@ -1,0 +1,1 @@
+"""Several processes on one machine: workers answer HTTP, one learner owns the state."""

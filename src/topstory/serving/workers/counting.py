@@ -1,0 +1,42 @@
+"""Requests that workers have answered, told to the learner, who shows the sum."""
+
+from __future__ import annotations
+
+from topstory.serving.metrics import Requests
+from topstory.serving.workers.messages import Counted
+from topstory.serving.workers.mirror import Mirror
+
+
+class Counts:
+    """A worker's: what it has not told yet."""
+
+    def __init__(self, requests: Requests, mirror: Mirror) -> None:
+        self._requests, self._mirror = requests, mirror
+
+    def taken(self) -> Counted:
+        """Since the last time."""
+        requests = self._requests
+        statuses = [(route, status, n) for (route, status), n in requests.statuses.items()]
+        latencies = [(route, each.counts, each.total) for route, each in requests.latencies.items()]
+        told = Counted(statuses, latencies, self._mirror.again)
+        requests.statuses.clear()
+        requests.latencies.clear()
+        self._mirror.again = 0
+        return told
+
+
+def add(told: Counted, requests: Requests) -> None:
+    """Add what a worker told to the sum.
+
+    >>> requests, took = Requests(), [3] + [0] * 12
+    >>> for _ in range(2):
+    ...     add(Counted([("/v1/decide", 200, 3)], [("/v1/decide", took, 0.5)], 0), requests)
+    >>> requests.statuses["/v1/decide", 200], requests.latencies["/v1/decide"].total
+    (6, 1.0)
+    """
+    for route, status, count in told.statuses:
+        requests.statuses[route, status] += count
+    for route, counts, total in told.latencies:
+        latency = requests.latency(route)
+        latency.counts = [a + b for a, b in zip(latency.counts, counts, strict=True)]
+        latency.total += total
