@@ -52,11 +52,8 @@ def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> 
             assert (caught.value.status, caught.value.reason) == (422, "bad_profile")
 
         await service.decide(DecideRequest(user={"gender": "?", "behaviours": ["?", "!"]}))
-        page = (
-            Metrics(service, Keeper(service, Snapshots(tmp_path / "snapshots")), Requests())
-            .page()
-            .decode()
-        )
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        page = (await Metrics(service, keeper, Requests()).page()).decode()
         assert 'topstory_unknown_categories_total{field="behaviours"} 2.0' in page
         assert 'topstory_unknown_categories_total{field="gender"} 1.0' in page
 

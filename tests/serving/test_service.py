@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 from pathlib import Path
 
 import numpy as np
@@ -373,7 +373,8 @@ def test_contexts_and_payoffs_out_of_bounds_are_refused(tmp_path: Path) -> None:
 class Profiles:
     """A feature model for tests: one number, spelled out."""
 
-    unknown: Mapping[str, int] = {}
+    def __init__(self) -> None:
+        self.unknown: MutableMapping[str, int] = {}
 
     def user(self, profile: object) -> list[float]:
         assert isinstance(profile, dict)

@@ -1,6 +1,6 @@
 """From raw profiles to contexts, where a feature model is loaded."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ class FeatureModel(Protocol):
     """Turns what is known of a user or an article into the numbers that a policy takes."""
 
     @property
-    def unknown(self) -> Mapping[str, int]:
+    def unknown(self) -> MutableMapping[str, int]:
         """Field -> how often it held a category that the model does not know."""
         ...
 

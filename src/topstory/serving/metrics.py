@@ -43,9 +43,10 @@ class Latency:
 
 
 class Requests:
-    """Requests by route and status, and how long they took."""
+    """Requests by route and status, how long they took, and what was not known in them."""
 
     def __init__(self) -> None:
+        self.unknown: Counter[str] = Counter()  # categories by field, in other processes' requests
         self.statuses: Counter[tuple[str, int]] = Counter()
         self.latencies: dict[str, Latency] = {}
 
@@ -158,6 +159,7 @@ class Metrics(Collector):
             ignored = CounterMetricFamily(
                 "topstory_unknown_categories", "in raw profiles, ignored", labels=["field"]
             )
-            for name, count in self._service.features.unknown.items():
+            unknown = Counter(self._service.features.unknown) + self._requests.unknown
+            for name, count in unknown.items():
                 ignored.add_metric([name], count)
             yield ignored

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from topstory.serving.feature_model import FeatureModel
 from topstory.serving.metrics import Requests
 from topstory.serving.workers.messages import Counted
 from topstory.serving.workers.mirror import Mirror
@@ -10,15 +11,17 @@ from topstory.serving.workers.mirror import Mirror
 class Counts:
     """A worker's: what it has not told yet."""
 
-    def __init__(self, requests: Requests, mirror: Mirror) -> None:
+    def __init__(self, requests: Requests, mirror: Mirror, features: FeatureModel | None) -> None:
         self._requests, self._mirror = requests, mirror
+        self._unknown = {} if features is None else features.unknown
 
     def taken(self) -> Counted:
         """Since the last time."""
         requests = self._requests
         statuses = [(route, status, n) for (route, status), n in requests.statuses.items()]
         latencies = [(route, each.counts, each.total) for route, each in requests.latencies.items()]
-        told = Counted(statuses, latencies, self._mirror.again)
+        told = Counted(statuses, latencies, self._mirror.again, dict(self._unknown))
+        self._unknown.clear()
         requests.statuses.clear()
         requests.latencies.clear()
         self._mirror.again = 0
@@ -30,7 +33,7 @@ def add(told: Counted, requests: Requests) -> None:
 
     >>> requests, took = Requests(), [3] + [0] * 12
     >>> for _ in range(2):
-    ...     add(Counted([("/v1/decide", 200, 3)], [("/v1/decide", took, 0.5)], 0), requests)
+    ...     add(Counted([("/v1/decide", 200, 3)], [("/v1/decide", took, 0.5)], 0, {}), requests)
     >>> requests.statuses["/v1/decide", 200], requests.latencies["/v1/decide"].total
     (6, 1.0)
     """
@@ -40,3 +43,4 @@ def add(told: Counted, requests: Requests) -> None:
         latency = requests.latency(route)
         latency.counts = [a + b for a, b in zip(latency.counts, counts, strict=True)]
         latency.total += total
+    requests.unknown.update(told.unknown)

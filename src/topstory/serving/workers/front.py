@@ -20,7 +20,7 @@ from topstory.serving.messages import Acknowledged, DecideRequest, Decision, Fee
 from topstory.serving.pool import Listing
 from topstory.serving.records import Decided
 from topstory.serving.refusals import Refused
-from topstory.serving.replies import Reply
+from topstory.serving.replies import Everyone, Reply, attempt
 from topstory.serving.signing import Signer
 from topstory.serving.tickets import issued, redeemed
 from topstory.serving.workers.messages import (
@@ -112,10 +112,9 @@ class Front:
         for each in asked:
             pools.setdefault(each.pool, []).append(each)
         for group in pools.values():
-            self._propose([each for each in group if each.plain])
-            for each in group:
-                if not each.plain:
-                    self._propose([each])
+            plain = [each for each in group if each.plain]
+            for some in (plain, *([each] for each in group if not each.plain)):
+                attempt(Everyone([each.reply for each in some]), self._propose, some)
         if given:
             first = self._wait_for([(each, None) for each in given])
             numbers = [each.number for each in given]
@@ -130,12 +129,7 @@ class Front:
             decider = seen.deciders[group[0].pool]
             at = time_ns() // 1000 + seen.ahead
             buckets = [self._bucket(decider, each, self._draw + i) for i, each in enumerate(group)]
-            try:
-                chosen = self._chosen(decider, group, buckets, at)
-            except Refused as refused:
-                for each in group:
-                    each.reply.refuse(refused)
-                return
+            chosen = self._chosen(decider, group, buckets, at)
             if self._mirror.holds(seen.turn):
                 break
         listing = decider.pool.listing(at)

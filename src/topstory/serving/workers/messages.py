@@ -62,6 +62,7 @@ class Counted(_Message, frozen=True):
     statuses: list[tuple[str, int, int]]  # route, status, how many
     latencies: list[tuple[str, list[int], float]]  # route, how many by duration, seconds in all
     again: int  # how often a buffer was taken from under it
+    unknown: dict[str, int]  # categories in raw profiles, by field
 
 
 # -- the learner says --

@@ -74,7 +74,7 @@ class Worker:
         mirror = Mirror(config, self._reader)
         features = None if config.features is None else load_feature_model(config.features)
         self._front = front = Front(config, mirror, signer_of(config), features, link.say)
-        self._counts = Counts(requests, mirror)
+        self._counts = Counts(requests, mirror, features)
         told, _ = keys_of(config)
         board = Board(len(told), config.workers, self._board)
         keys = Keys(told, limits.rate, limits.burst, (board.tokens, board.seen))
