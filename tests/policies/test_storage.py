@@ -123,7 +123,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     def fail(*args: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("topstory.policies.storage.to_bytes", fail)
+    monkeypatch.setattr("topstory.sealed.to_bytes", fail)
     with pytest.raises(OSError, match="disk full"):
         policy.save(path)
     assert path.read_bytes() == old

@@ -1,25 +1,14 @@
-"""A fitted builder as one safetensors file: versioned, exact, checked, without pickle.
-
-The header's metadata has `format`, `version`, `builder` (JSON with all that is not an array) and
-`checksum` (BLAKE2b over that and the arrays).
-"""
+"""A fitted builder as one sealed file: its description, and its arrays."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
-from collections.abc import Mapping
-from hashlib import blake2b
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 
 from topstory.engines import Engine
 from topstory.features.bilinear import BilinearLogistic
@@ -29,14 +18,18 @@ from topstory.features.compact import Compact
 from topstory.features.encoder import Encoder
 from topstory.features.side import Side
 from topstory.features.watching import Step
+from topstory.sealed import Arrays, Seal
 
 if TYPE_CHECKING:
     from topstory.features.builder import FeatureBuilder
 
-FORMAT = "topstory-features"
-VERSION = 1
-
-Arrays = Mapping[str, npt.NDArray[Any]]
+_SEAL = Seal(
+    kind="feature model",
+    key="builder",
+    version=1,
+    writer="FeatureBuilder.save",
+    format="topstory-features",
+)
 
 
 def save(builder: FeatureBuilder, path: str | PathLike[str]) -> None:
@@ -64,51 +57,13 @@ def save(builder: FeatureBuilder, path: str | PathLike[str]) -> None:
         "users": _describe(builder.user_side_, "users", arrays),
         "articles": _describe(builder.article_side_, "articles", arrays),
     }
-    text = json.dumps(described)
-    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array.size}
-    metadata = {
-        "format": FORMAT,
-        "version": str(VERSION),
-        "builder": text,
-        "checksum": _checksum(text, whole),
-    }
-    target = Path(path)
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with unfinished.open("wb") as file:
-            file.write(to_bytes(whole, metadata))
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    _SEAL.write(path, described, whole)
 
 
 def load(path: str | PathLike[str]) -> FeatureBuilder:
     """Read the builder; ValueError says what is wrong with the file."""
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("format") != FORMAT:
-                raise ValueError(
-                    f"{path}: not a topstory feature model; FeatureBuilder.save writes one"
-                )
-            version = metadata.get("version", "")
-            if not version.isdigit() or not 1 <= int(version) <= VERSION:
-                raise ValueError(
-                    f"{path}: feature format {version or 'unknown'}, but this topstory reads up "
-                    f"to {VERSION}; a newer topstory may read it"
-                )
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
-    except SafetensorError as error:
-        raise ValueError(f"{path}: not a safetensors file, or damaged: {error}") from None
-    text = metadata.get("builder", "")
-    if metadata.get("checksum") != _checksum(text, arrays):
-        raise ValueError(f"{path}: damaged: the checksum does not match its contents")
-    try:
-        return _build(json.loads(text), arrays)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: not a builder that can be loaded: {error}") from error
+    return _SEAL.read(path, _build)
 
 
 def _build(described: dict[str, Any], arrays: Arrays) -> FeatureBuilder:
@@ -162,12 +117,3 @@ def _side(described: dict[str, Any], name: str, arrays: Arrays) -> Side:
     soft.n_features_in_ = soft.centers_.shape[1]
     compact = Compact(arrays[f"{name}.weights"], arrays[f"{name}.bias"], len(soft.centers_))
     return Side(encoder, arrays[f"{name}.projection"], soft, compact)
-
-
-def _checksum(text: str, arrays: Arrays) -> str:
-    digest = blake2b(text.encode(), digest_size=16)
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
