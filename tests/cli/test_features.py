@@ -73,6 +73,19 @@ def test_categories_the_model_does_not_know_are_told(raw: Path, tmp_path: Path) 
     assert "Ignored: 40 times a category of gender" in printed.stdout
 
 
+def test_applying_never_overwrites_the_raw_profiles(raw: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    run("features", "fit", raw, model, *FIT)
+    (tmp_path / "link").symlink_to(raw)
+    for same in (raw, tmp_path / "link", raw / ".." / "raw"):
+        failed = run("features", "apply", raw, model, same, status=1)
+        assert "would lose its raw profiles" in failed.stderr
+    assert ts.EventLog.read(raw).dimension == 1
+    run("features", "apply", raw, model, raw, "--keep-profiles")
+    log = ts.EventLog.read(raw)
+    assert (log.dimension, log.profiles is None) == (3, False)
+
+
 def test_what_cannot_be_done_is_one_sentence(logs: Path, raw: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     for arguments, sentence in (

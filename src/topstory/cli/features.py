@@ -113,6 +113,11 @@ def apply(
     from topstory.cli.printing import print_json
     from topstory.cli.wording import count
 
+    if not keep_profiles and out.exists() and out.samefile(rawlog):
+        raise ValueError(
+            f"{out} is the raw log itself, and would lose its raw profiles; name another folder "
+            "for OUT, or add --keep-profiles"
+        )
     builder = ts.FeatureBuilder.load(model)
     log = ts.EventLog.read(rawlog)
     built = builder.apply(log, keep_profiles=keep_profiles)
