@@ -54,6 +54,22 @@ def test_a_log_larger_than_memory_is_read_again_or_by_mini_batches(
     batches = answer("features", "fit", raw, tmp_path / "batches", *FIT, "--passes", "2")
     assert batches["raw_user_features"] == kept["raw_user_features"]
     assert batches != kept
+    assert (kept["scored_on"], kept["iterations"]) == ("held out", len(kept["history"]) - 1)
+    assert (batches["scored_on"], batches["iterations"]) == ("last batch", 2)
+
+
+def test_what_the_log_loss_is_of_is_told_by_how_it_was_learned(raw: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    printed = run("features", "fit", raw, model, *FIT).stdout
+    assert "on events held out, after " in printed
+    assert " iterations" in printed
+    run("features", "fit", raw, model, *FIT, "--passes", "2")
+    printed = run("features", "show", model).stdout
+    assert "on the last batch before it was learned from, after 2 batches" in printed
+    assert "held out" not in printed
+    ts.FeatureBuilder(clusters=2, support=0.0, held_out=0.0).fit(little_log()).save(model)
+    printed = run("features", "show", model).stdout
+    assert "on the events learned from, after " in printed
 
 
 def test_clusters_are_told_in_words_and_drawn(raw: Path, tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from topstory.cli.tables import plain_table
-from topstory.cli.wording import number
+from topstory.cli.wording import count, number
 from topstory.features.description import FeatureReport, Liking
+from topstory.features.watching import HELD_OUT, LAST_BATCH
 
 BAR = 40  # characters of the longest bar
 
@@ -39,8 +40,8 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
         f"({report.distances} distances)"
     )
     say(
-        f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)} on events held out, "
-        f"after {len(report.history) - 1} iterations\n"
+        f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)} on "
+        f"{_scored(report)}\n"
     )
     fields = plain_table("field", "kept", "dropped", "least support")
     for field in (*report.user_fields, *report.article_fields):
@@ -66,6 +67,16 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
         f"{report.above_half:.0%} are above 0.5, {report.above_four_fifths:.0%} above 0.8 "
         "(the paper's Figure 5: 85 % and 40 %)"
     )
+
+
+def _scored(report: FeatureReport) -> str:
+    """What the log loss is of, and after how many steps."""
+    steps = report.iterations
+    if report.scored_on == LAST_BATCH:
+        batches = "1 batch" if steps == 1 else f"{steps} batches"
+        return f"the last batch before it was learned from, after {batches}"
+    events = "events held out" if report.scored_on == HELD_OUT else "the events learned from"
+    return f"{events}, after {count(steps, 'iteration')}"
 
 
 def _words(likings: Sequence[Liking]) -> str:

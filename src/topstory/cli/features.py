@@ -211,8 +211,8 @@ def _following(console: "Console") -> Iterator[Callable[["Step"], None]]:
     with console.status("reading") as status:
 
         def follow(step: "Step") -> None:
-            held_out = step.held_out_loss
-            known = "" if held_out is None else f", held-out log loss {held_out:.5f}"
+            held_out = step.held_out_loss  # or the batch's, which is not learned from yet
+            known = "" if held_out is None else f", log loss {held_out:.5f}"
             ranked = "" if step.auc is None else f", AUC {step.auc:.4f}"
             status.update(f"iteration {step.iteration}{known}{ranked}")
 
