@@ -112,12 +112,48 @@ def test_what_cannot_be_done_is_one_sentence(logs: Path, raw: Path, tmp_path: Pa
         (("fit", raw, model, "--passes", "0"), "passes must be at least 1"),
         (("apply", raw, raw / "log.json", tmp_path / "out"), "not a safetensors file"),
         (("show", model), "model"),
+        (("show", raw), "it is a folder; a feature model is one file"),
+        (("show", "/dev/null"), "/dev/null: "),
+        (("fit", logs / "uniform", model), "topstory simulate --raw writes such a log"),
+        (
+            ("fit", raw, model, "--support", "2"),
+            "support must lie between 0 (keep all) and 1, got 2",
+        ),
+        (
+            ("fit", raw, model, "--support", "likes=-1"),
+            "support of 'likes' must lie between 0 (keep all) and 1, got -1",
+        ),
+        (
+            ("fit", raw, model, "--support", "0.9", "--clusters", "2"),
+            "support 0.9: no category of the users has it; the most frequent, likes=golf, has 0.5",
+        ),
     ):
         result = run("features", *arguments, status=1)
         assert result.stdout == ""
         assert result.stderr.startswith("topstory: ")
         assert sentence in result.stderr
     assert not model.exists()
+
+
+def test_where_the_model_goes_is_checked_before_the_fit(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(ts.FeatureBuilder, "fit_folder")
+    for place, sentence in (
+        (tmp_path / "nowhere" / "model", "there is no folder"),
+        (raw / "log.json" / "model", "there is no folder"),
+        (raw, "it is a folder; name a file"),
+    ):
+        failed = run("features", "fit", raw, place, status=1)
+        assert failed.stderr.startswith(f"topstory: {place}: {sentence}")
+
+
+def test_a_picture_is_svg_and_is_named_so(raw: Path, tmp_path: Path) -> None:
+    run("features", "fit", raw, tmp_path / "model", *FIT)
+    picture = tmp_path / "memberships.png"
+    failed = run("features", "show", tmp_path / "model", "--picture", picture, status=2)
+    assert "is drawn as SVG" in words(failed.stderr)
+    assert not picture.exists()
 
 
 @pytest.mark.parametrize("support", [["much"], ["0.1", "likes=0.2"], ["likes=much"]])

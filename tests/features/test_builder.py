@@ -203,6 +203,19 @@ def test_one_article_is_refused() -> None:
         ts.FeatureBuilder(clusters=2).fit(log)
 
 
+def test_no_category_with_the_support_is_refused_before_the_fit() -> None:
+    def never(step: Any) -> None:
+        raise AssertionError("fitted")
+
+    with pytest.raises(ValueError, match=r"no category of the users .*likes=golf, has 0\.5: ask"):
+        ts.FeatureBuilder(support=0.9).fit(little_log(), never)
+    with pytest.raises(ValueError, match=r"no category of the articles .*, has 0\.5: ask"):
+        ts.FeatureBuilder(support=0.0, article_support=0.9).fit(little_log(), never)
+    strangers = {"gender": [None] * 40, "likes": [[]] * 40}
+    with pytest.raises(ValueError, match="the profiles of the users are all empty"):
+        ts.FeatureBuilder().fit(little_log(profiles=strangers), never)
+
+
 def test_more_clusters_than_differ_are_refused() -> None:
     with pytest.raises(ValueError, match="different rows make no 5 clusters; ask for fewer"):
         ts.FeatureBuilder(support=0.0).fit(little_log())

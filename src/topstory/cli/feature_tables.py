@@ -40,8 +40,7 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
         f"({report.distances} distances)"
     )
     say(
-        f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)} on "
-        f"{_scored(report)}\n"
+        f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)} on {_scored(report)}\n"
     )
     fields = plain_table("field", "kept", "dropped", "least support")
     for field in (*report.user_fields, *report.article_fields):

@@ -80,7 +80,9 @@ def fit(
     """
     import topstory as ts
     from topstory.cli.consoles import remarks
+    from topstory.sealed import check_place
 
+    check_place(model)
     builder = ts.FeatureBuilder(
         clusters=clusters,
         article_clusters=article_clusters,
@@ -156,6 +158,11 @@ def show(
     json: Json = False,
 ) -> None:
     """What a feature model is: its clusters in words, its fit, how close users are to clusters."""
+    if picture is not None and picture.suffix.lower() not in ("", ".svg"):
+        raise typer.BadParameter(
+            f"the picture is drawn as SVG; name it {picture.with_suffix('.svg').name}",
+            param_hint="--picture",
+        )
     _tell(model, picture, json)
 
 
