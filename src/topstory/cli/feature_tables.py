@@ -58,10 +58,10 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
         say(f"Articles of cluster {articles.cluster}: {_words(articles.categories)}")
     say("\nUsers by their largest membership")
     most, total = max(1, *report.histogram), max(1, sum(report.histogram))
-    for i, count in enumerate(report.histogram):
-        if count:
+    for i, users in enumerate(report.histogram):
+        if users:
             low = i / len(report.histogram)
-            say(f"  {low:.2f}  {'█' * round(BAR * count / most):<{BAR}}  {count / total:.1%}")
+            say(f"  {low:.2f}  {'█' * round(BAR * users / most):<{BAR}}  {users / total:.1%}")
     say(
         f"{report.above_half:.0%} are above 0.5, {report.above_four_fifths:.0%} above 0.8 "
         "(the paper's Figure 5: 85 % and 40 %)"
