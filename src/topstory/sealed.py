@@ -6,9 +6,11 @@ that and the arrays).
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from os import PathLike
@@ -48,6 +50,7 @@ class Seal:
             self.key: text,
             "checksum": _checksum(text, kept),
         }
+        check_place(path)
         target = Path(path)
         unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
@@ -56,13 +59,22 @@ class Seal:
                 file.flush()
                 os.fsync(file.fileno())
             unfinished.replace(target)
+        except OSError as error:
+            if error.errno is None:
+                raise
+            # Who asked for the target knows nothing of the unfinished file.
+            raise OSError(error.errno, error.strerror, str(target)) from error
         finally:
-            unfinished.unlink(missing_ok=True)
+            with suppress(OSError):  # the first error is the one to tell
+                unfinished.unlink()
 
     def read(
         self, path: str | PathLike[str], build: Callable[[dict[str, Any], Arrays], Made]
     ) -> Made:
         """What `build` makes of the file; ValueError says what is wrong with it."""
+        if Path(path).is_dir():
+            told = f"it is a folder; a {self.kind} is one file"
+            raise IsADirectoryError(errno.EISDIR, told, str(path))
         try:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
@@ -70,6 +82,10 @@ class Seal:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
         except SafetensorError as error:
             raise ValueError(f"{path}: not a safetensors file, or damaged: {error}") from None
+        except FileNotFoundError:
+            raise
+        except OSError as error:  # safetensors does not say of which file
+            raise OSError(f"{path}: it cannot be read as a {self.kind}: {error}") from None
         text = metadata.get(self.key, "")
         if metadata.get("checksum") != _checksum(text, arrays):
             raise ValueError(f"{path}: damaged: the checksum does not match its contents")
@@ -87,6 +103,25 @@ class Seal:
                 f"{path}: {self.kind} format {version or 'unknown'}, but this topstory reads up to "
                 f"{self.version}; a newer topstory may read it"
             )
+
+
+def check_place(path: str | PathLike[str]) -> None:
+    """Refuse a path at which no file can be written: worth asking before long work.
+
+    >>> check_place("nowhere/model")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: [Errno 2] there is no folder nowhere to write it to: 'nowhere/model'
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder; name a file", str(target))
+    if not target.parent.is_dir():
+        told = f"there is no folder {target.parent} to write it to"
+        raise FileNotFoundError(errno.ENOENT, told, str(target))
+    if not os.access(target.parent, os.W_OK):
+        told = f"nothing may be written to {target.parent}"
+        raise PermissionError(errno.EACCES, told, str(target))
 
 
 def _checksum(text: str, arrays: Arrays) -> str:

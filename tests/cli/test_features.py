@@ -54,6 +54,22 @@ def test_a_log_larger_than_memory_is_read_again_or_by_mini_batches(
     batches = answer("features", "fit", raw, tmp_path / "batches", *FIT, "--passes", "2")
     assert batches["raw_user_features"] == kept["raw_user_features"]
     assert batches != kept
+    assert (kept["scored_on"], kept["iterations"]) == ("held out", len(kept["history"]) - 1)
+    assert (batches["scored_on"], batches["iterations"]) == ("last batch", 2)
+
+
+def test_what_the_log_loss_is_of_is_told_by_how_it_was_learned(raw: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    printed = run("features", "fit", raw, model, *FIT).stdout
+    assert "on events held out, after " in printed
+    assert " iterations" in printed
+    run("features", "fit", raw, model, *FIT, "--passes", "2")
+    printed = run("features", "show", model).stdout
+    assert "on the last batch before it was learned from, after 2 batches" in printed
+    assert "held out" not in printed
+    ts.FeatureBuilder(clusters=2, support=0.0, held_out=0.0).fit(little_log()).save(model)
+    printed = run("features", "show", model).stdout
+    assert "on the events learned from, after " in printed
 
 
 def test_clusters_are_told_in_words_and_drawn(raw: Path, tmp_path: Path) -> None:
@@ -73,6 +89,19 @@ def test_categories_the_model_does_not_know_are_told(raw: Path, tmp_path: Path) 
     assert "Ignored: 40 times a category of gender" in printed.stdout
 
 
+def test_applying_never_overwrites_the_raw_profiles(raw: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    run("features", "fit", raw, model, *FIT)
+    (tmp_path / "link").symlink_to(raw)
+    for same in (raw, tmp_path / "link", raw / ".." / "raw"):
+        failed = run("features", "apply", raw, model, same, status=1)
+        assert "would lose its raw profiles" in failed.stderr
+    assert ts.EventLog.read(raw).dimension == 1
+    run("features", "apply", raw, model, raw, "--keep-profiles")
+    log = ts.EventLog.read(raw)
+    assert (log.dimension, log.profiles is None) == (3, False)
+
+
 def test_what_cannot_be_done_is_one_sentence(logs: Path, raw: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     for arguments, sentence in (
@@ -83,12 +112,48 @@ def test_what_cannot_be_done_is_one_sentence(logs: Path, raw: Path, tmp_path: Pa
         (("fit", raw, model, "--passes", "0"), "passes must be at least 1"),
         (("apply", raw, raw / "log.json", tmp_path / "out"), "not a safetensors file"),
         (("show", model), "model"),
+        (("show", raw), "it is a folder; a feature model is one file"),
+        (("show", "/dev/null"), "/dev/null: "),
+        (("fit", logs / "uniform", model), "topstory simulate --raw writes such a log"),
+        (
+            ("fit", raw, model, "--support", "2"),
+            "support must lie between 0 (keep all) and 1, got 2",
+        ),
+        (
+            ("fit", raw, model, "--support", "likes=-1"),
+            "support of 'likes' must lie between 0 (keep all) and 1, got -1",
+        ),
+        (
+            ("fit", raw, model, "--support", "0.9", "--clusters", "2"),
+            "support 0.9: no category of the users has it; the most frequent, likes=golf, has 0.5",
+        ),
     ):
         result = run("features", *arguments, status=1)
         assert result.stdout == ""
         assert result.stderr.startswith("topstory: ")
         assert sentence in result.stderr
     assert not model.exists()
+
+
+def test_where_the_model_goes_is_checked_before_the_fit(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(ts.FeatureBuilder, "fit_folder")
+    for place, sentence in (
+        (tmp_path / "nowhere" / "model", "there is no folder"),
+        (raw / "log.json" / "model", "there is no folder"),
+        (raw, "it is a folder; name a file"),
+    ):
+        failed = run("features", "fit", raw, place, status=1)
+        assert failed.stderr.startswith(f"topstory: {place}: {sentence}")
+
+
+def test_a_picture_is_svg_and_is_named_so(raw: Path, tmp_path: Path) -> None:
+    run("features", "fit", raw, tmp_path / "model", *FIT)
+    picture = tmp_path / "memberships.png"
+    failed = run("features", "show", tmp_path / "model", "--picture", picture, status=2)
+    assert "is drawn as SVG" in words(failed.stderr)
+    assert not picture.exists()
 
 
 @pytest.mark.parametrize("support", [["much"], ["0.1", "likes=0.2"], ["likes=much"]])

@@ -64,6 +64,7 @@ def test_the_export_is_the_same_text(tmp_path: Path) -> None:
         (("--raw", "--format", "r6a"), 2, "no place for raw profiles"),
         (("--events", "0"), 2, "--events"),
         (("--format", "xml"), 2, "--format"),
+        (("--users", "99999999999"), 1, "users must be at most 2147483647"),
         (("--start", "someday"), 1, "not a time: 'someday'"),
         (("--start", "2009-05-01T00:30:00"), 1, "start must be a whole hour"),
     ],

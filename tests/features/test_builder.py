@@ -116,9 +116,12 @@ def test_one_profile_is_the_row_of_a_table() -> None:
 
 def test_a_saved_builder_loads_exactly(tmp_path: Path) -> None:
     path = tmp_path / "features.safetensors"
+    batches = ts.FeatureBuilder(clusters=2, support=0.0, ridge=1.0, engine="serial")
     for builder, log in (
         (clear_builder(), clear_log()),
         (little_builder(components=1), little_log()),
+        (little_builder(held_out=0.0), little_log()),
+        (batches.fit_parts(lambda: [little_log()]), little_log()),
     ):
         builder.save(path)
         again = ts.FeatureBuilder.load(path)
@@ -126,7 +129,9 @@ def test_a_saved_builder_loads_exactly(tmp_path: Path) -> None:
         assert again.users(log.profiles).tobytes() == builder.users(log.profiles).tobytes()
         found, wanted = again.articles(log.article_profiles), builder.articles(log.article_profiles)
         assert found.tobytes() == wanted.tobytes()
-        assert again.model_.history_ == builder.model_.history_
+        for name in ("history_", "n_iter_", "scored_on_", "log_loss_", "auc_"):
+            assert getattr(again.model_, name) == getattr(builder.model_, name)
+        assert again.apply(log).users.tobytes() == builder.apply(log).users.tobytes()
 
 
 def test_a_file_that_is_no_builder_of_this_version_is_refused(tmp_path: Path) -> None:
@@ -195,6 +200,19 @@ def test_one_article_is_refused() -> None:
     )
     with pytest.raises(ValueError, match="1 article shown"):
         ts.FeatureBuilder(clusters=2).fit(log)
+
+
+def test_no_category_with_the_support_is_refused_before_the_fit() -> None:
+    def never(step: Any) -> None:
+        raise AssertionError("fitted")
+
+    with pytest.raises(ValueError, match=r"no category of the users .*likes=golf, has 0\.5: ask"):
+        ts.FeatureBuilder(support=0.9).fit(little_log(), never)
+    with pytest.raises(ValueError, match=r"no category of the articles .*, has 0\.5: ask"):
+        ts.FeatureBuilder(support=0.0, article_support=0.9).fit(little_log(), never)
+    strangers = {"gender": [None] * 40, "likes": [[]] * 40}
+    with pytest.raises(ValueError, match="the profiles of the users are all empty"):
+        ts.FeatureBuilder().fit(little_log(profiles=strangers), never)
 
 
 def test_more_clusters_than_differ_are_refused() -> None:

@@ -138,7 +138,9 @@ def test_a_table_of_other_fields_is_refused(profiles: Any, message: str) -> None
 def test_bad_thresholds_are_refused() -> None:
     with pytest.raises(ValueError, match="unknown field 'age'"):
         Encoder(support={"age": 0.1}).fit(PROFILES)
-    with pytest.raises(ValueError, match="threshold must lie between 0"):
+    with pytest.raises(ValueError, match=r"support must lie between 0 \(keep all\) and 1, got 2"):
         Encoder(support=2.0).fit(PROFILES)
+    with pytest.raises(ValueError, match=r"threshold must lie between 0 .* and 1, got 2\.0$"):
+        Support(threshold=[0.5, 2.0]).fit(np.eye(2))
     with pytest.raises(ValueError, match="at least one row"):
         Encoder().fit({"gender": pa.array([], pa.string())})

@@ -24,12 +24,12 @@ TEACHING_NOTHING: list[tuple[dict[str, Any], str]] = [
 
 
 @cache
-def clear_world() -> ts.TodayModule:
+def clear_world(seed: int = 0, users: int = 5_000, behaviours: int = 300) -> ts.TodayModule:
     """A Today Module whose groups show in profiles and clicks, so that few events tell them."""
     return ts.TodayModule(
-        seed=0,
-        users=5_000,
-        behaviours=300,
+        seed=seed,
+        users=users,
+        behaviours=behaviours,
         behaviour_support=(0.02, 0.2),
         telling=1.0,
         behaviour_tilt=2.0,

@@ -114,6 +114,14 @@ def test_foreign_and_newer_files_are_refused(tmp_path: Path) -> None:
         ts.Policy.load(tmp_path / "nowhere")
 
 
+def test_a_place_that_cannot_be_written_is_named_itself(tmp_path: Path) -> None:
+    for place in (tmp_path / "nowhere" / "p", tmp_path, tmp_path / ("p" * 250)):
+        with pytest.raises(OSError, match=r".") as failed:
+            make("ucb").save(place)
+        assert failed.value.filename == str(place)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "p.safetensors"
     policy = make("ucb")

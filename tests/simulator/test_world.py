@@ -289,6 +289,8 @@ def test_the_ceilings_are_the_papers_table() -> None:
     ("changes", "message"),
     [
         ({"users": 0}, "users must be a whole number >= 1, got 0"),
+        ({"users": 99999999999}, "users must be at most 2147483647, got 99999999999"),
+        ({"users": float("nan")}, "users must be a whole number >= 1, got nan"),
         ({"users": 1.5}, "users must be a whole number >= 1, got 1.5"),
         ({"ctr": 0.0}, "ctr must lie between 0 and 1"),
         ({"female": (0.5, 0.5)}, "female must have 5 numbers"),

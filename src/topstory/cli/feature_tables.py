@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from topstory.cli.tables import plain_table
-from topstory.cli.wording import number
+from topstory.cli.wording import count, number
 from topstory.features.description import FeatureReport, Liking
+from topstory.features.watching import HELD_OUT, LAST_BATCH
 
 BAR = 40  # characters of the longest bar
 
@@ -39,8 +40,7 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
         f"({report.distances} distances)"
     )
     say(
-        f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)} on events held out, "
-        f"after {len(report.history) - 1} iterations\n"
+        f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)} on {_scored(report)}\n"
     )
     fields = plain_table("field", "kept", "dropped", "least support")
     for field in (*report.user_fields, *report.article_fields):
@@ -58,14 +58,24 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
         say(f"Articles of cluster {articles.cluster}: {_words(articles.categories)}")
     say("\nUsers by their largest membership")
     most, total = max(1, *report.histogram), max(1, sum(report.histogram))
-    for i, count in enumerate(report.histogram):
-        if count:
+    for i, users in enumerate(report.histogram):
+        if users:
             low = i / len(report.histogram)
-            say(f"  {low:.2f}  {'█' * round(BAR * count / most):<{BAR}}  {count / total:.1%}")
+            say(f"  {low:.2f}  {'█' * round(BAR * users / most):<{BAR}}  {users / total:.1%}")
     say(
         f"{report.above_half:.0%} are above 0.5, {report.above_four_fifths:.0%} above 0.8 "
         "(the paper's Figure 5: 85 % and 40 %)"
     )
+
+
+def _scored(report: FeatureReport) -> str:
+    """What the log loss is of, and after how many steps."""
+    steps = report.iterations
+    if report.scored_on == LAST_BATCH:
+        batches = "1 batch" if steps == 1 else f"{steps} batches"
+        return f"the last batch before it was learned from, after {batches}"
+    events = "events held out" if report.scored_on == HELD_OUT else "the events learned from"
+    return f"{events}, after {count(steps, 'iteration')}"
 
 
 def _words(likings: Sequence[Liking]) -> str:

@@ -80,7 +80,9 @@ def fit(
     """
     import topstory as ts
     from topstory.cli.consoles import remarks
+    from topstory.sealed import check_place
 
+    check_place(model)
     builder = ts.FeatureBuilder(
         clusters=clusters,
         article_clusters=article_clusters,
@@ -113,6 +115,11 @@ def apply(
     from topstory.cli.printing import print_json
     from topstory.cli.wording import count
 
+    if not keep_profiles and out.exists() and out.samefile(rawlog):
+        raise ValueError(
+            f"{out} is the raw log itself, and would lose its raw profiles; name another folder "
+            "for OUT, or add --keep-profiles"
+        )
     builder = ts.FeatureBuilder.load(model)
     log = ts.EventLog.read(rawlog)
     built = builder.apply(log, keep_profiles=keep_profiles)
@@ -151,6 +158,11 @@ def show(
     json: Json = False,
 ) -> None:
     """What a feature model is: its clusters in words, its fit, how close users are to clusters."""
+    if picture is not None and picture.suffix.lower() not in ("", ".svg"):
+        raise typer.BadParameter(
+            f"the picture is drawn as SVG; name it {picture.with_suffix('.svg').name}",
+            param_hint="--picture",
+        )
     _tell(model, picture, json)
 
 
@@ -206,8 +218,8 @@ def _following(console: "Console") -> Iterator[Callable[["Step"], None]]:
     with console.status("reading") as status:
 
         def follow(step: "Step") -> None:
-            held_out = step.held_out_loss
-            known = "" if held_out is None else f", held-out log loss {held_out:.5f}"
+            held_out = step.held_out_loss  # or the batch's, which is not learned from yet
+            known = "" if held_out is None else f", log loss {held_out:.5f}"
             ranked = "" if step.auc is None else f", AUC {step.auc:.4f}"
             status.update(f"iteration {step.iteration}{known}{ranked}")
 

@@ -20,7 +20,7 @@ from topstory.features.folder_blocks import FolderBlocks
 from topstory.features.mini_batches import MiniBatches
 from topstory.features.minimising import minimise
 from topstory.features.objective import Objective
-from topstory.features.watching import Step, Watch
+from topstory.features.watching import LAST_BATCH, Step, Watch
 from topstory.kernels.compilation import Floats
 
 
@@ -162,6 +162,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = tuple(watch.history)
         self.n_iter_ = len(watch.history) - 1
         self.log_loss_, self.auc_ = watch.log_loss, watch.auc
+        self.scored_on_ = watch.scored_on
         return self
 
     def fit_stream(
@@ -191,6 +192,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = len(self.history_)
         last = self.history_[-1]
         self.log_loss_, self.auc_ = last.held_out_loss, last.auc
+        self.scored_on_ = LAST_BATCH
         self.shown_ = counts
         return self
 

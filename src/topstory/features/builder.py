@@ -253,6 +253,8 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
     def _encode(self, profiles: Any, article_profiles: Any) -> Raw:
         users = Encoder(self.support).fit(profiles)
         articles = Encoder(self.article_support, apart=False).fit(article_profiles)
+        users.check_kept("users")
+        articles.check_kept("articles")
         features = articles.transform(article_profiles).toarray()  # (A, M)
         return Raw(users, articles, users.transform(profiles), features.astype(np.float64))
 

@@ -52,8 +52,10 @@ class FeatureReport(msgspec.Struct, frozen=True):
     raw_article_features: int
     user_fields: tuple[FieldReport, ...]
     article_fields: tuple[FieldReport, ...]
-    log_loss: float | None  # on the events held out
+    log_loss: float | None
     auc: float | None
+    scored_on: str  # what these are of: "held out", "last batch" or "learned"
+    iterations: int  # or batches
     history: tuple[Step, ...]
     clusters: tuple[ClusterReport, ...]
     article_clusters: tuple[ArticleClusterReport, ...]
@@ -85,6 +87,8 @@ def describe(builder: FeatureBuilder) -> FeatureReport:
         article_fields=articles.encoder.report(),
         log_loss=model.log_loss_,
         auc=model.auc_,
+        scored_on=model.scored_on_,
+        iterations=model.n_iter_,
         history=model.history_,
         clusters=_clusters(builder),
         article_clusters=_article_clusters(builder),

@@ -170,8 +170,22 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = self.categories_.get_feature_names_out()[self.kept_]
         return np.array([*names, "constant"], dtype=object)
 
+    def check_kept(self, who: str) -> None:
+        """Refuse if no category is left, so that all rows look alike."""
+        if self.kept_.any():
+            return
+        if not len(self.kept_):
+            raise ValueError(f"the profiles of the {who} are all empty: nothing tells them apart")
+        most = int(self.support_.argmax())
+        name = self.categories_.get_feature_names_out()[most]
+        raise ValueError(
+            f"support {self.support!r}: no category of the {who} has it; the most frequent, "
+            f"{name}, has {self.support_[most]:.3g}: ask for less"
+        )
+
     def _thresholds(self, categories: Categories) -> dict[str, float]:
         if not isinstance(self.support, Mapping):
+            _check_share("support", self.support)
             return dict.fromkeys(categories.fields_, float(self.support))
         strange = sorted(set(self.support) - set(categories.fields_))
         if strange:
@@ -179,6 +193,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"support: unknown field {strange[0]!r}; a profile has "
                 f"{', '.join(categories.fields_)}"
             )
+        for field, share in self.support.items():
+            _check_share(f"support of {field!r}", share)
         return {field: float(self.support.get(field, 0.1)) for field in categories.fields_}
 
 
@@ -200,6 +216,11 @@ def stacked(parts: Sequence[Sparse]) -> Sparse:
         shape=(sum(part.shape[0] for part in parts), parts[0].shape[1]),
     )
     return whole
+
+
+def _check_share(what: str, share: float) -> None:
+    if not 0 <= share <= 1:
+        raise ValueError(f"{what} must lie between 0 (keep all) and 1, got {share:g}")
 
 
 def _words(field: str, many: bool, value: Any) -> Any:

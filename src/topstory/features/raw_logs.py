@@ -41,8 +41,9 @@ def visits_of(source: RawFolder) -> Iterator[Visits]:
 
 def _no_profiles(who: str) -> ValueError:
     return ValueError(
-        f"the log has no raw profiles of its {who}; features are made of them: "
-        "EventLog.from_arrays takes visitor, profiles and article_profiles"
+        f"the log has no raw profiles of its {who}, of which features are made: topstory simulate "
+        "--raw writes such a log, and in Python EventLog.from_arrays takes visitor, profiles and "
+        "article_profiles; no format that topstory import reads has them"
     )
 
 

@@ -17,7 +17,7 @@ from topstory.features.clusters import SoftClusters
 from topstory.features.compact import Compact
 from topstory.features.encoder import Encoder
 from topstory.features.side import Side
-from topstory.features.watching import Step
+from topstory.features.watching import HELD_OUT, Step
 from topstory.sealed import Arrays, Seal
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def save(builder: FeatureBuilder, path: str | PathLike[str]) -> None:
             "intercept": model.intercept_,
             "log_loss": model.log_loss_,
             "auc": model.auc_,
+            "scored_on": model.scored_on_,
+            "n_iter": model.n_iter_,
             "history": [msgspec.structs.astuple(step) for step in model.history_],
         },
         "users": _describe(builder.user_side_, "users", arrays),
@@ -75,7 +77,9 @@ def _build(described: dict[str, Any], arrays: Arrays) -> FeatureBuilder:
     model.coef_, model.intercept_ = arrays["coef"], told["intercept"]
     model.log_loss_, model.auc_ = told["log_loss"], told["auc"]
     model.history_ = tuple(Step(*step) for step in told["history"])
-    model.n_iter_ = len(model.history_) - 1
+    # The first files of version 1 said neither.
+    model.n_iter_ = told.get("n_iter", len(model.history_) - 1)
+    model.scored_on_ = told.get("scored_on", HELD_OUT)
     builder.model_ = model
     builder.means_, builder.sizes_ = arrays["means"], arrays["sizes"]
     builder.histogram_ = arrays["histogram"]

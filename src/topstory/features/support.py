@@ -50,10 +50,9 @@ class Support(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.have_ += np.bincount(on.indices[on.data != 0], minlength=X.shape[1])
         self.support_ = self.have_ / self.rows_
         threshold = np.broadcast_to(np.asarray(self.threshold, float), self.support_.shape)
-        if ((threshold < 0) | (threshold > 1) | np.isnan(threshold)).any():
-            raise ValueError(
-                f"threshold must lie between 0 (keep all) and 1, got {self.threshold!r}"
-            )
+        wrong = threshold[~((threshold >= 0) & (threshold <= 1))]
+        if len(wrong):
+            raise ValueError(f"threshold must lie between 0 (keep all) and 1, got {wrong[0]}")
         self.kept_ = self.support_ >= threshold
         return self
 

@@ -11,6 +11,9 @@ from sklearn.metrics import roc_auc_score
 from topstory.features.objective import Objective, mean_log_loss
 from topstory.kernels.compilation import Floats
 
+# What a model's log loss and AUC are of.
+HELD_OUT, LAST_BATCH, LEARNED = "held out", "last batch", "learned"
+
 
 class Step(msgspec.Struct, frozen=True):
     """How good the fit was after an iteration."""
@@ -58,6 +61,11 @@ class Watch:
         """Of the best iteration, on the held-out events if there are any."""
         step = self.history[self._best]
         return step.loss if step.held_out_loss is None else step.held_out_loss
+
+    @property
+    def scored_on(self) -> str:
+        """What that log loss is of."""
+        return LEARNED if self.history[self._best].held_out_loss is None else HELD_OUT
 
     @property
     def auc(self) -> float | None:

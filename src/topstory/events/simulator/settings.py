@@ -80,16 +80,19 @@ class Settings:
 
 
 PAIRS = ("behaviour_support", "activity", "pool")
+MOST = 2**31 - 1  # users and categories are numbered in 32 bits
 COUNTS = ("users", "ages", "locations", "behaviours", "url_categories", "editor_categories")
 SHARES = ("ctr", "behaviour_support", "unknown", "female", "telling", "fidelity", "group_shares")
 SIGNED = ("group_rates", "topic_popularity", "age_centres", "activity", "affinity")
 
 
 def _check(name: str, value: Any) -> None:
+    if name in COUNTS and (not isinstance(value, int) or value < 1):
+        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+    if name in COUNTS and value > MOST:
+        raise ValueError(f"{name} must be at most {MOST}, got {value!r}")
     if not isinstance(value, int | float) or not -1e9 < value < 1e10:
         raise ValueError(f"{name} must be a finite number, got {value!r}")
-    if name in COUNTS and (not isinstance(value, int) or not 1 <= value <= 2**31 - 1):
-        raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
     if (name in SHARES and not 0 <= value <= 1) or (name == "ctr" and not 0 < value < 1):
         raise ValueError(f"{name} must lie between 0 and 1, got {value!r}")
     if name not in SIGNED and value < 0:
