@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from topstory.serving.answering import too_long
+from topstory.serving.answering import extra_headers, too_long
 from topstory.serving.config import LimitsConfig
-from topstory.serving.express import Express, Ride, Ticket
+from topstory.serving.express import Express, Ride, Ticket, answer_head
 from topstory.serving.refusals import Refused
 
 TICKETS, TICKET_BYTES = 16, 1024  # heads that are known of a connection; longer ones are not kept
@@ -136,7 +136,8 @@ class GuardedProtocol(HttpToolsProtocol):
         ):
             return False
         keep = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        self._cycle = Ride(self, express, *express.routes[self.url], keep)
+        self._cycle = ride = Ride(self, express, *express.routes[self.url], keep)
+        ride.board(next((v for name, v in self.headers if name == b"authorization"), None))
         return True
 
     @property
@@ -156,9 +157,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if not isinstance(ride, Ride):
             super().on_body(body)
             return
-        ride.body = ride.body + body if ride.body else body
-        if len(ride.body) > self.limits.body_bytes:
-            self._close(too_long(self.limits.body_bytes))
+        if ride.take(body) > self.limits.body_bytes:
+            self._close(ride.refused or too_long(self.limits.body_bytes))
 
     def on_message_complete(self) -> None:
         """It is whole: from here on the time is ours."""
@@ -168,7 +168,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._shut:
             return
         if isinstance(ride, Ride):
-            ride.begin(next((v for name, v in self.headers if name == b"authorization"), None))
+            ride.begin()
         else:
             super().on_message_complete()
             if ride.response_complete:  # it was refused before its body was whole
@@ -234,11 +234,9 @@ class GuardedProtocol(HttpToolsProtocol):
         cycle = self._cycle
         if cycle is None or not cycle.response_started or cycle.response_complete:
             body = msgspec.json.encode(refused.answer)
-            head = (
-                b"content-type: application/json\r\nconnection: close\r\n"
-                b"content-length: " + str(len(body)).encode() + b"\r\n\r\n"
-            )
-            self.transport.write(STATUS_LINE[refused.status] + head + body)
+            told = [each for each in extra_headers(refused.status) if each[0] != b"connection"]
+            head = answer_head(refused.status, [*told, (b"connection", b"close")])
+            self.transport.write(b"%b%d\r\n\r\n%b" % (head, len(body), body))
         self.transport.close()
 
 
