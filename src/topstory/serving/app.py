@@ -40,14 +40,22 @@ class App:
             await self._rest(scope, receive, send)
             return
         began = perf_counter()
+
+        async def timed() -> Message:
+            nonlocal began
+            message = await receive()
+            if message["type"] == "http.request" and not message.get("more_body", False):
+                began = perf_counter()  # how slowly it was sent is not our time
+            return message
+
         hot = self.hot.get(scope["path"])
         try:
             if hot is None:
-                status = await self._answer(scope, receive, send)
+                status = await self._answer(scope, timed, send)
             elif scope["method"] != "POST":
                 raise Refused(405, "wrong_method", f"{scope['path']} takes POST")
             else:
-                await hot(scope, receive, send)
+                await hot(scope, timed, send)
                 status = 200
         except Gone:
             return

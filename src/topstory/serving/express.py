@@ -47,11 +47,11 @@ class Express:
     def granted(self, headers: Headers) -> bytes:
         """The head of an answer; uvicorn makes a new list of headers when the date changes."""
         if headers is not self._headers or not self._granted:
-            self._headers, self._granted = headers, head(200, headers)
+            self._headers, self._granted = headers, answer_head(200, headers)
         return self._granted
 
 
-def head(status: int, headers: Headers) -> bytes:
+def answer_head(status: int, headers: Headers) -> bytes:
     """The first lines of an answer up to its length."""
     lines = b"".join(b"%b: %b\r\n" % header for header in headers)
     return STATUS_LINE[status] + lines + b"content-type: application/json\r\ncontent-length: "
@@ -79,8 +79,9 @@ class Ride:
     """One request on its way; to uvicorn it looks like one of its own cycles."""
 
     __slots__ = (
-        *("_began", "_connection", "_express", "_path", "_route", "body", "disconnected"),
-        *("keep_alive", "key", "response_complete", "response_started"),
+        *("_began", "_connection", "_express", "_route", "body", "disconnected"),
+        *("keep_alive", "key", "length", "path", "refused"),
+        *("response_complete", "response_started"),
     )
     message_event = _NoEvent()
 
@@ -88,21 +89,42 @@ class Ride:
         self, connection: Connection, express: Express, path: str, route: HotRoute[Any], keep: bool
     ) -> None:
         self._connection, self._express = connection, express
-        self._path, self._route = path, route
+        self.path, self._route = path, route
         self.keep_alive = keep
-        self.body = b""
+        self.body: bytes | bytearray = b""
+        self.length = 0  # of the body, as far as it came
         self.key: Key | None = None
+        self.refused: Refused | None = None
         self.response_started = self.response_complete = self.disconnected = False
         self._began = 0.0
 
-    def begin(self, authorization: bytes | None) -> None:
+    def board(self, authorization: bytes | None) -> None:
+        """Its headers are whole: whose it is, before anything of its body is held."""
+        try:
+            self.key = self._route.entitled(authorization)
+        except Refused as refused:
+            self.refused = refused  # said once it is whole: whoever still sends would not hear it
+
+    def take(self, part: bytes) -> int:
+        """More of its body; how long it is by now."""
+        self.length += len(part)
+        if self.key is None:
+            return self.length
+        if not self.body:
+            self.body = part
+        elif isinstance(self.body, bytearray):
+            self.body += part
+        else:
+            self.body = bytearray(self.body + part)  # grows in place, however many parts there are
+        return self.length
+
+    def begin(self) -> None:
         """The request is whole."""
         self._began = monotonic()
-        attempt(self, self._check, authorization)
-
-    def _check(self, authorization: bytes | None) -> None:
-        self.key = self._route.entitled(authorization)
-        self._route.begin(self.key, self.body, self._began, self)
+        if self.key is not None:
+            attempt(self, self._route.begin, self.key, bytes(self.body), self._began, self)
+        elif self.refused is not None:
+            self.refuse(self.refused)
 
     def begin_with(self, key: Key, body: bytes) -> None:
         """The request is whole, and its key was checked when its head was first seen."""
@@ -113,7 +135,7 @@ class Ride:
         """What a request with the same head comes to."""
         if self.key is None:
             return None
-        return Ticket(self._path, self._route, self.key, len(self.body))
+        return Ticket(self.path, self._route, self.key, len(self.body))
 
     def grant(self, answer: Any) -> None:
         """Here it is."""
@@ -129,12 +151,14 @@ class Ride:
         if (b"connection", b"close") in told:
             told.remove((b"connection", b"close"))
             self.keep_alive = False
-        self._answer(refused.status, head(refused.status, told), _encoder.encode(refused.answer))
+        self._answer(
+            refused.status, answer_head(refused.status, told), _encoder.encode(refused.answer)
+        )
 
     def _answer(self, status: int, head: bytes, content: bytes) -> None:
         if self.response_complete:
             return
-        self._express.requests.count(self._path, status, monotonic() - self._began)
+        self._express.requests.count(self.path, status, monotonic() - self._began)
         self.response_started = self.response_complete = True
         connection = self._connection
         transport = connection.transport

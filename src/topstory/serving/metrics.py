@@ -55,6 +55,10 @@ class Requests:
         self.statuses[route, status] += 1
         self.latency(route).count(seconds)
 
+    def count_unfinished(self, route: str, status: int) -> None:
+        """One more that was refused before it was whole: there is no time to tell of it."""
+        self.statuses[route, status] += 1
+
     def latency(self, route: str) -> Latency:
         """Of one route."""
         found = self.latencies.get(route)

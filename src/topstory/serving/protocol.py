@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from topstory.serving.answering import too_long
+from topstory.serving.answering import extra_headers, too_long
 from topstory.serving.config import LimitsConfig
-from topstory.serving.express import Express, Ride, Ticket
+from topstory.serving.express import Express, Ride, Ticket, answer_head
 from topstory.serving.refusals import Refused
 
 TICKETS, TICKET_BYTES = 16, 1024  # heads that are known of a connection; longer ones are not kept
@@ -35,7 +35,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._idle = False  # nothing of the next request has come
         self._shut = False  # refused: whatever still comes is not looked at
         self._chunk = 0  # bytes of what was received last
-        self._fed = 0  # bytes since the request began, or a few more
+        self._fed = 0  # bytes since the request began, with all of the chunk in which it began
+        self._first = 0  # bytes of that chunk
         self._in_headers = True
         self._in_message = False
         self._tickets: dict[bytes, Ticket] = {}  # of heads that came before on this connection
@@ -67,13 +68,25 @@ class GuardedProtocol(HttpToolsProtocol):
                 return
             if self._idle or self._deadline is None:
                 self._expect(self.limits.request_seconds, idle=False)
+        limit = self.limits.header_bytes
+        if len(data) <= limit:
+            self._feed(data)
+        else:  # in pieces: it may be many requests, and the parser does not tell where one begins
+            for start in range(0, len(data), limit):
+                self._feed(data[start : start + limit])
+        if free and not self._in_message and not self._shut:
+            self._remember(data)
+
+    def _feed(self, data: bytes) -> None:
+        if self._shut:
+            return
         self._chunk = len(data)
         self._fed += self._chunk
         super().data_received(data)
-        if self._in_headers and self._fed > self.limits.header_bytes and not self._shut:
+        # Of the piece in which the headers began at least a byte is theirs, and of later ones all.
+        long = self._fed - self._first >= self.limits.header_bytes
+        if long and self._in_headers and not self._shut:
             self._close(self._long_headers())
-        if free and not self._in_message and not self._shut:
-            self._remember(data)
 
     def _seen(self, data: bytes) -> bool:
         """Whether it is one whole request whose head came before on this very connection.
@@ -110,16 +123,17 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._fed, self._in_headers, self._in_message = self._chunk, True, True
+        self._fed = self._first = self._chunk
+        self._in_headers = self._in_message = True
 
     def on_headers_complete(self) -> None:
         """Its headers are whole."""
-        self._in_headers = False
         limit = self.limits.header_bytes
         if self._fed > limit:  # counted only then: the body may have come with them
             long = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
             if long > limit:
                 self._close(self._long_headers())
+        self._in_headers = False
         if not self._shut and not self._board():
             super().on_headers_complete()
 
@@ -136,7 +150,8 @@ class GuardedProtocol(HttpToolsProtocol):
         ):
             return False
         keep = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        self._cycle = Ride(self, express, *express.routes[self.url], keep)
+        self._cycle = ride = Ride(self, express, *express.routes[self.url], keep)
+        ride.board(next((v for name, v in self.headers if name == b"authorization"), None))
         return True
 
     @property
@@ -156,9 +171,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if not isinstance(ride, Ride):
             super().on_body(body)
             return
-        ride.body = ride.body + body if ride.body else body
-        if len(ride.body) > self.limits.body_bytes:
-            self._close(too_long(self.limits.body_bytes))
+        if ride.take(body) > self.limits.body_bytes:
+            self._close(ride.refused or too_long(self.limits.body_bytes))
 
     def on_message_complete(self) -> None:
         """It is whole: from here on the time is ours."""
@@ -168,7 +182,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._shut:
             return
         if isinstance(ride, Ride):
-            ride.begin(next((v for name, v in self.headers if name == b"authorization"), None))
+            ride.begin()
         else:
             super().on_message_complete()
             if ride.response_complete:  # it was refused before its body was whole
@@ -180,12 +194,27 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """The connection is free for the next request."""
-        if self.pipeline or self.flow.read_paused:
+        flow = self.flow
+        if self.pipeline or (flow.read_paused and not flow.write_paused):
             super().on_response_complete()
+            if flow.write_paused:
+                flow.pause_reading()
         else:  # as uvicorn, which sets a timer for every answer
             self.server_state.total_requests += 1
             if not self._in_message:
                 self._expect(self.timeout_keep_alive, idle=True)
+
+    def pause_writing(self) -> None:
+        """Answers are not read: neither are requests, or they would pile up here."""
+        super().pause_writing()
+        if not self.transport.is_closing():
+            self.flow.pause_reading()
+
+    def resume_writing(self) -> None:
+        """They are read again."""
+        super().resume_writing()
+        if not self.pipeline and not self.transport.is_closing():
+            self.flow.resume_reading()
 
     def _expect(self, seconds: float, idle: bool) -> None:
         """Something must come within so many seconds."""
@@ -234,11 +263,13 @@ class GuardedProtocol(HttpToolsProtocol):
         cycle = self._cycle
         if cycle is None or not cycle.response_started or cycle.response_complete:
             body = msgspec.json.encode(refused.answer)
-            head = (
-                b"content-type: application/json\r\nconnection: close\r\n"
-                b"content-length: " + str(len(body)).encode() + b"\r\n\r\n"
-            )
-            self.transport.write(STATUS_LINE[refused.status] + head + body)
+            told = [each for each in extra_headers(refused.status) if each[0] != b"connection"]
+            head = answer_head(refused.status, [*told, (b"connection", b"close")])
+            self.transport.write(b"%b%d\r\n\r\n%b" % (head, len(body), body))
+            if self.express is not None:
+                known = isinstance(cycle, Ride) and self._in_message and not self._in_headers
+                route = cycle.path if known else "other"
+                self.express.requests.count_unfinished(route, refused.status)
         self.transport.close()
 
 

@@ -46,7 +46,7 @@ def serve(config: Config, tell: Tell) -> None:
         editors = EditorRoutes(service, keeper, guard, Metrics(service, keeper, requests))
         app = App(service, guard, editors.router(lambda _: life(service, keeper)), requests)
         # Pages of other sites need headers that only the ordinary way adds.
-        express = None if config.cors_origins else Express(app.hot, requests)
+        express = Express({} if config.cors_origins else app.hot, requests)
         server = http_server(with_cors(app, config.cors_origins), config, express)
         say_where(tell, config, listening, made)
         # uvicorn ends well on SIGTERM, and then raises it again: what is left here must still run.

@@ -1,0 +1,215 @@
+"""Connections that ask for more than they should get: the protocol alone, on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+import uvicorn
+import uvloop
+from uvicorn.server import ServerState
+
+from topstory.serving.answering import answer, read_body
+from topstory.serving.app import App
+from topstory.serving.config import Config as ServiceConfig
+from topstory.serving.config import KeyConfig, LimitsConfig
+from topstory.serving.express import Express, Ride
+from topstory.serving.hot_routes import decide_route
+from topstory.serving.keys import Keys, new_key
+from topstory.serving.metrics import Requests
+from topstory.serving.protocol import GuardedProtocol, guarded
+from topstory.serving.refusals import Refused
+
+KEY, DIGEST = new_key()
+KEYS = Keys([KeyConfig(name="all", sha256=DIGEST)], rate=1e6, burst=1_000_000)
+STRANGER = b"POST /v1/decide HTTP/1.1\r\nhost: a\r\n"
+FRIEND = STRANGER + f"authorization: Bearer {KEY}\r\n".encode()
+
+
+class Nobody:
+    """A service that has nothing to show."""
+
+    config = ServiceConfig()
+
+    def ask(self, asked: Any, reply: Any) -> None:
+        raise Refused(409, "no_article", "nothing to show")
+
+    pay = ask
+
+
+@asynccontextmanager
+async def connected(
+    requests: Requests, limits: LimitsConfig
+) -> AsyncIterator[tuple[socket.socket, GuardedProtocol]]:
+    """A client's end of one connection, and the protocol at the other."""
+    express = Express({"/v1/decide": decide_route(Nobody(), KEYS)}, requests)
+    kind = guarded(limits, express)
+    config = uvicorn.Config(_no_app, log_config=None)
+    made: list[GuardedProtocol] = []
+
+    def make() -> GuardedProtocol:
+        made.append(kind(config=config, server_state=ServerState(), app_state={}))
+        return made[-1]
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+        listening.setsockopt(socket.SOL_SOCKET, buffer, 8_192)  # little is kept on the way
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(make, sock=listening)
+    with socket.socket() as client:
+        for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            client.setsockopt(socket.SOL_SOCKET, buffer, 8_192)
+        client.setblocking(False)
+        await loop.sock_connect(client, listening.getsockname())
+        while not made or made[0].transport is None:
+            await asyncio.sleep(0)
+        yield client, made[0]
+        made[0].transport.abort()
+    server.close()
+    await server.wait_closed()
+
+
+async def _no_app(scope: Any, receive: Any, send: Any) -> None:
+    raise AssertionError("nothing goes the ordinary way here")
+
+
+def test_a_stranger_is_known_by_the_headers_and_nothing_of_the_body_is_held() -> None:
+    async def come() -> None:
+        async with connected(Requests(), LimitsConfig()) as (client, protocol):
+            protocol.data_received(STRANGER + b"content-length: 100000\r\n\r\n" + b"x" * 90_000)
+            ride: Any = protocol.cycle
+            assert isinstance(ride, Ride)
+            assert ride.body == b""
+            protocol.data_received(b"x" * 10_000)
+            answer = await asyncio.get_running_loop().sock_recv(client, 65_536)
+            assert answer.startswith(b"HTTP/1.1 401")
+            # However long it is: the key comes first, as it does on the ordinary way.
+            protocol.data_received(STRANGER + b"content-length: 3000000\r\n\r\n" + b"x" * 2_000_000)
+            answer = await asyncio.get_running_loop().sock_recv(client, 65_536)
+            assert answer.startswith(b"HTTP/1.1 401")
+            assert b"www-authenticate: Bearer\r\n" in answer
+
+    uvloop.run(come())
+
+
+def test_a_body_in_many_pieces_costs_as_much_as_it_is_long() -> None:
+    async def come() -> float:
+        async with connected(Requests(), LimitsConfig()) as (client, protocol):
+            began = time.process_time()
+            protocol.data_received(FRIEND + b"transfer-encoding: chunked\r\n\r\n")
+            for _ in range(900):
+                protocol.data_received(b"1\r\nx\r\n" * 1_000)
+            protocol.data_received(b"0\r\n\r\n")
+            took = time.process_time() - began
+            answer = await asyncio.get_running_loop().sock_recv(client, 65_536)
+            assert b"bad_json" in answer
+            return took
+
+    assert uvloop.run(come()) < 4  # seconds; copying what there is for every piece takes far more
+
+
+def test_who_reads_no_answers_is_not_read_from() -> None:
+    one = STRANGER + b"content-length: 0\r\n\r\n"
+
+    async def come() -> None:
+        loop = asyncio.get_running_loop()
+        requests = Requests()
+        async with connected(requests, LimitsConfig()) as (client, protocol):
+            sent, whole = 0, one * 40_000
+            with suppress(TimeoutError):
+                while sent < len(whole):
+                    piece = whole[sent : sent + 4_096]
+                    await asyncio.wait_for(loop.sock_sendall(client, piece), 0.5)
+                    sent += len(piece)
+            assert sent < len(whole)
+            answered = requests.statuses["/v1/decide", 401]
+            assert protocol.transport.get_write_buffer_size() < 2_000_000
+            # Nothing is lost: once answers are read, requests are too.
+            got, read = 0, b""
+            while got < answered + 100:
+                more = await asyncio.wait_for(loop.sock_recv(client, 1 << 20), 5)
+                read = read[-11:] + more
+                got += read.count(b"HTTP/1.1 401")
+
+    uvloop.run(come())
+
+
+@pytest.mark.parametrize("length", [0, 3_000])
+def test_headers_are_counted_from_where_their_request_begins(length: int) -> None:
+    one = STRANGER + b"content-length: %d\r\n\r\n" % length + b"x" * length
+
+    async def come(data: bytes) -> Counter[tuple[str, int]]:
+        requests = Requests()
+        async with connected(requests, LimitsConfig(header_bytes=2_000)) as (_, protocol):
+            for half in (data, one[20:]):
+                protocol.data_received(half)
+        return requests.statuses
+
+    for count in (1, 50, 500):
+        assert uvloop.run(come(one * count + one[:20])) == {("/v1/decide", 401): count + 1}
+    # One that is too long is so wherever it begins, and whether it ends or not.
+    for count in (0, 1, 50):
+        for end in (b"", b"\r\n\r\n"):
+            statuses = uvloop.run(come(one * count + STRANGER + b"x: " + b"y" * 5_000 + end))
+            assert statuses["other", 431] == 1
+
+
+def test_what_is_refused_before_it_is_whole_is_counted_too() -> None:
+    async def come(limits: LimitsConfig, *parts: bytes) -> Requests:
+        requests = Requests()
+        async with connected(requests, limits) as (client, protocol):
+            for part in parts:
+                protocol.data_received(part)
+            while await asyncio.get_running_loop().sock_recv(client, 65_536):
+                pass  # until it hangs up
+        return requests
+
+    few, quick = LimitsConfig(body_bytes=10), LimitsConfig(request_seconds=0.05)
+    begun = FRIEND + b"content-length: 20\r\n\r\n"
+    for limits, parts, route, status in (
+        (few, (begun, b"x" * 11), "/v1/decide", 413),
+        (quick, (begun, b"x" * 11), "/v1/decide", 408),
+        (quick, (begun[:20],), "other", 408),
+        (quick, (begun + b"x" * 20, begun[:20]), "other", 408),  # the second, not the first
+        (LimitsConfig(header_bytes=30), (begun,), "other", 431),
+        (LimitsConfig(), (b"\x16\x03\x01\r\n\r\n",), "other", 400),
+    ):
+        requests = uvloop.run(come(limits, *parts))
+        assert requests.statuses[route, status] == 1
+        # How long they took says nothing: they never came to an end.
+        assert not sum(requests.latency(route).counts)
+
+
+def test_the_time_of_a_request_is_from_its_last_byte() -> None:
+    async def rest(scope: Any, receive: Any, send: Any) -> None:
+        await read_body(scope, receive, 100)
+        await answer(send, 200, {})
+
+    async def come(path: str) -> float:
+        requests = Requests()
+        messages = [
+            {"type": "http.request", "body": b"{", "more_body": True},
+            {"type": "http.request", "body": b"}"},
+        ]
+
+        async def receive() -> Any:
+            await asyncio.sleep(0.2)  # a slow client
+            return messages.pop(0)
+
+        async def send(message: Any) -> None:
+            pass
+
+        headers = [(b"authorization", f"Bearer {KEY}".encode())]
+        scope = {"type": "http", "path": path, "method": "POST", "headers": headers}
+        await App(Nobody(), KEYS, rest, requests)(scope, receive, send)
+        (latency,) = requests.latencies.values()
+        return latency.total
+
+    for path in ("/v1/decide", "/v1/other"):
+        assert uvloop.run(come(path)) < 0.2
