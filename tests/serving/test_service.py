@@ -480,3 +480,27 @@ def test_relaxed_decisions_do_not_wait_for_the_disk(tmp_path: Path) -> None:
 
     told = config(tmp_path, journal={"decisions": "relaxed"})
     assert run(told, work) == folded(told).fingerprint()
+
+
+def test_the_id_of_a_relaxed_decision_that_a_crash_lost_pays_no_other(tmp_path: Path) -> None:
+    told = config(tmp_path, journal={"decisions": "relaxed"})
+    run(told, lambda service: add_articles(service, 2))
+
+    async def lost(service: Service) -> str:
+        service.commits._run = lambda: asyncio.sleep(0)  # type: ignore[method-assign]  # kill -9
+        decision = (await service.decide(DecideRequest(user=USER))).decision
+        service.commits._task = None
+        return decision
+
+    token = run(told, lost)
+
+    async def after(service: Service) -> None:
+        made = await service.decide(DecideRequest(user=USER))
+        numbers = [service.signer.check(each)[0] for each in (token, made.decision)]
+        assert numbers[0] == numbers[1]  # it is given again
+        with pytest.raises(Refused) as caught:
+            await service.feedback(FeedbackRequest(decision=token, payoff=1.0))
+        assert refused(caught) == (404, "unknown_decision")
+        await service.feedback(FeedbackRequest(decision=made.decision, payoff=0.0))
+
+    run(told, after)

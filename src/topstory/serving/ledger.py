@@ -12,6 +12,7 @@ from topstory.serving.opening import Opening
 from topstory.serving.records import AnyRecord, Decided, Entry, Paid, Placed, Removed
 from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.remembering import Memory, Remembered
+from topstory.serving.tickets import Ticket
 
 Wanted = tuple[str, bytes, tuple[str, ...], int]  # pool, user, exclude, slots
 
@@ -59,13 +60,16 @@ class Ledger:
             )
         return made
 
-    def known(self, number: int) -> Remembered:
-        """The decision of a number; else it is refused."""
+    def known(self, ticket: Ticket) -> Remembered:
+        """The decision that a client has; else it is refused."""
+        number, expires = ticket
         try:
             made = self.memory.find(number)
         except JournalError as error:
             raise Unavailable(f"the journal cannot be read: {error}") from None
-        if made is None:
+        # A number that was told before its commit is given again, to another decision, if a crash
+        # came between; the time tells them apart.
+        if made is None or made.decided.expires != expires:
             raise Refused(
                 404, "unknown_decision", "this decision is not in the journal: it was never final"
             )
