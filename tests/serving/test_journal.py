@@ -404,3 +404,36 @@ def test_old_decisions_move_to_log_folders_and_the_state_stays(tmp_path: Path) -
     shutil.rmtree(tmp_path / "snapshots")
     with pytest.raises(ValueError, match="restore the folder `snapshots` from a backup"):
         Made(told)
+
+
+async def paid_late(service: Service, later: int) -> None:
+    """Decisions before both snapshots, their payoffs between them; then the archive's turn."""
+    keeper = Keeper(service, Snapshots(Path(service.config.data) / "snapshots"))
+    await add_articles(service, 2)
+    made = [await service.decide(DecideRequest(user=USER)) for _ in range(4)]
+    await keeper.snapshot()
+    for each in made[1:]:
+        await service.feedback(FeedbackRequest(decision=each.decision, payoff=1.0))
+    await keeper.snapshot()
+    await visits(service, later)
+    service.clock = Clock(service.clock.now() + 2 * DAY)
+    assert await keeper.archive() == 1  # the first decision alone: nobody paid for it
+    assert await keeper.archive() == 0
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_payoffs_that_the_older_snapshot_does_not_have_are_not_archived(
+    tmp_path: Path, later: int
+) -> None:
+    """Else they are lost if the newer one is damaged; or no snapshot goes with the journal."""
+    told = config(tmp_path, journal={"archive_days": 1}, window_seconds=60)
+
+    async def work(service: Service) -> str:
+        await paid_late(service, later)
+        return service.state.fingerprint()
+
+    before = run(told, work)
+    newest, _ = Snapshots(tmp_path / "snapshots").numbers()
+    assert fingerprint(told) == before
+    (tmp_path / "snapshots" / f"{newest:012d}" / "state.json").unlink()
+    assert fingerprint(told) == before

@@ -9,6 +9,7 @@ from pathlib import Path
 from topstory.serving.archive import NothingToExport, Part, export
 from topstory.serving.clock import SECOND
 from topstory.serving.journal import Journal, JournalError
+from topstory.serving.pool import FOREVER
 from topstory.serving.records import Decided
 from topstory.serving.service import Service
 from topstory.serving.snapshots import Picture, Snapshots
@@ -50,8 +51,8 @@ class Keeper:
     async def archive(self) -> int:
         """Move decisions that are old and final to log folders; how many records went.
 
-        Only those below the older snapshot: the newer one and what follows it could be lost, and
-        the state could still be made again.
+        Only those that the older snapshot has, with their payoffs: the newer one could be lost,
+        and the state could still be made again.
         """
         service = self._service
         days = service.config.journal.archive_days
@@ -61,17 +62,18 @@ class Keeper:
         until = service.clock.now() - max(
             int(days * DAY), int(service.config.window_seconds * SECOND)
         )
-        before = await asyncio.to_thread(self._write, until, kept[-1] + 1)
+        before = await asyncio.to_thread(self._write, until, kept[-1])
         gone: list[int] = []
         if before:
             await service.commits.run(lambda: gone.append(service.journal.prune(before)))
         return sum(gone)
 
-    def _write(self, until: int, below: int) -> int:
+    def _write(self, until: int, saved: int) -> int:
         """Archive what is older than `until`; the number of the first record that is not, or 0."""
         journal = self._service.journal.again()
         try:
-            before = _first_young(journal, until, below)
+            unsaved = journal.first_paid_after(saved)
+            before = _first_young(journal, until, min(saved + 1, unsaved or FOREVER))
             if before:
                 for pool in self._service.state.pools:
                     self._write_pool(journal, pool, before)
