@@ -223,6 +223,79 @@ def test_a_commit_that_failed_but_reached_the_disk_is_in_the_state(tmp_path: Pat
     assert run(told, work) == folded(told).fingerprint()
 
 
+def test_a_request_whose_commit_is_in_doubt_makes_no_second_decision(tmp_path: Path) -> None:
+    told = config(tmp_path, window_seconds=10)
+
+    async def work(service: Service) -> str:
+        await add_articles(service, 2)
+        wall = [service.clock.now() + 20 * SECOND]  # up for longer than the window
+        service.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: 0)
+        doubtful = Doubtful(service)
+        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
+        doubtful.broken = True
+        asked = DecideRequest(user=USER, request="once")
+        for _ in range(2):  # also while nobody knows
+            with pytest.raises(Unavailable):
+                await service.decide(asked)
+            wall[0] += SECOND
+        doubtful.broken = False
+        await service.decide(DecideRequest(user=USER))
+        first, again = await service.decide(asked), await service.decide(asked)
+        assert first == again
+        assert sum(map(sum, service.state.pools["front"].tally.shows)) == 2
+        return service.state.fingerprint()
+
+    assert run(told, work) == folded(told).fingerprint()
+
+
+def test_a_payoff_whose_commit_was_in_doubt_spoils_no_other_records_commit(
+    tmp_path: Path,
+) -> None:
+    told = config(tmp_path)
+
+    async def work(service: Service) -> str:
+        await add_articles(service, 2)
+        made = await service.decide(DecideRequest(user=USER))
+        doubtful = Doubtful(service)
+        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
+        doubtful.broken = True
+        given = FeedbackRequest(decision=made.decision, payoff=1.0)
+        copies = (service.feedback(given) for _ in range(2))  # one waits for the other
+        outcomes = await asyncio.gather(*copies, return_exceptions=True)
+        assert [type(each) for each in outcomes] == [Unavailable] * 2
+        doubtful.broken = False
+        retried, other = await asyncio.gather(
+            service.feedback(given),
+            service.decide(DecideRequest(user=USER)),
+            return_exceptions=True,
+        )
+        assert isinstance(retried, Unavailable)  # it was not known yet
+        assert not isinstance(other, BaseException)
+        assert (await service.feedback(given)).repeated
+        return service.state.fingerprint()
+
+    assert run(told, work) == folded(told).fingerprint()
+
+
+def test_doubt_is_settled_by_asking_again(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 2)
+        made = await service.decide(DecideRequest(user=USER))
+        doubtful = Doubtful(service)
+        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
+        doubtful.broken = True
+        given = FeedbackRequest(decision=made.decision, payoff=1.0)
+        with pytest.raises(Unavailable):
+            await service.feedback(given)
+        doubtful.broken = False
+        with pytest.raises(Unavailable, match="in doubt"):
+            await service.feedback(given)
+        await service.commits.drain()  # nothing else comes
+        assert (await service.feedback(given)).repeated
+
+    run(config(tmp_path), work)
+
+
 def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

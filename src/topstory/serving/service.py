@@ -177,6 +177,7 @@ class Service(Ledger):
         if coming is not None:  # also a duplicate, which waits for its first copy's commit
             coming.then(partial(self._pay_after, made.committing, made, given, reply))
         elif made.payoff is None:
+            self.certain(made.number)
             _, made.paying = self.append(Paid(made.number, given.payoff), self.clock.now())
             made.paying.then(partial(self._paid, given, reply))
         elif made.payoff == given.payoff:
