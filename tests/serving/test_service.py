@@ -6,8 +6,10 @@ import asyncio
 import hmac
 from base64 import urlsafe_b64decode
 from collections.abc import MutableMapping
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from tests.serving.making import D, Made, add_articles, config, folded, run, visitor, visits
@@ -349,6 +351,14 @@ def test_features_that_do_not_fit_are_refused_before_they_are_journalled(tmp_pat
         with pytest.raises(Refused) as caught:
             await service.put_article("front", "big", ArticleRequest(features=(1e9, 0.0, 1.0)))
         assert refused(caught) == (422, "bad_article")
+        east, west = timezone(timedelta(hours=14)), timezone(-timedelta(hours=14))
+        for out in (
+            ArticleRequest(begins=datetime(1, 1, 1, tzinfo=east)),
+            ArticleRequest(ends=datetime(9999, 12, 31, 23, tzinfo=west)),
+        ):
+            with pytest.raises(Refused, match="in UTC") as caught:
+                await service.put_article("front", "never", out)
+            assert refused(caught) == (422, "bad_article")
         assert service.state.number == number
 
     run(config(tmp_path), work)
@@ -368,6 +378,16 @@ def test_contexts_and_payoffs_out_of_bounds_are_refused(tmp_path: Path) -> None:
             assert refused(caught) == (422, "bad_payoff")
 
     run(config(tmp_path), work)
+
+
+@pytest.mark.parametrize("field", ["request", "visitor"])
+def test_no_client_id_has_a_character_that_databases_cannot_keep(field: str) -> None:
+    """PostgreSQL's text has no NUL: one such id would fail the commit of everybody's records."""
+    decoder = msgspec.json.Decoder(DecideRequest)
+    body = b'{"user": [1], "%s": "a%sb\\n"}'
+    assert decoder.decode(body % (field.encode(), b"\\u0001\\n\xc3\xbc"))
+    with pytest.raises(msgspec.ValidationError):
+        decoder.decode(body % (field.encode(), b"\\u0000"))
 
 
 class Profiles:
