@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,8 @@ from topstory.serving.config import Config
 from topstory.serving.configuring import BadConfig
 from topstory.serving.journal import JournalError
 from topstory.serving.keeping import DAY, Keeper
-from topstory.serving.messages import DecideRequest, FeedbackRequest
-from topstory.serving.records import Decided, Paid
+from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.records import Decided, Paid, Placed
 from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.service import Service
 from topstory.serving.snapshots import Picture, Snapshots
@@ -510,3 +511,96 @@ def test_payoffs_that_the_older_snapshot_does_not_have_are_not_archived(
     assert fingerprint(told) == before
     (tmp_path / "snapshots" / f"{newest:012d}" / "state.json").unlink()
     assert fingerprint(told) == before
+
+
+async def twice_saved(service: Service, keeper: Keeper) -> None:
+    """Enough snapshots for all decisions so far to be archived."""
+    for number in range(2):
+        await keeper.snapshot()
+        await service.put_article(
+            "front", "article-0", ArticleRequest(features=(1, 0, 1), title=f"{number}")
+        )
+
+
+def archived(folder: Path) -> list[datetime | None]:
+    """When the archived events were, folder after folder."""
+    logs = sorted(folder.glob("archive/front/*-all"))
+    return [event.timestamp for log in logs for event in ts.EventLog.read(log)]
+
+
+def test_a_decision_that_is_still_open_is_not_archived_though_the_window_was_shortened(
+    tmp_path: Path,
+) -> None:
+    days = {"archive_days": 1}
+
+    async def before(service: Service) -> str:
+        await service.put_article("front", "article-0", ArticleRequest(features=(1, 0, 1)))
+        return (await service.decide(DecideRequest(user=USER))).decision
+
+    decision = run(config(tmp_path, journal=days, window_seconds=3 * 86_400), before)
+
+    async def after(service: Service) -> None:
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        await twice_saved(service, keeper)
+        service.clock = Clock(service.clock.now() + 2 * DAY)
+        assert await keeper.archive() == 0
+        await service.feedback(FeedbackRequest(decision=decision, payoff=1.0))
+        await twice_saved(service, keeper)
+        service.clock = Clock(service.clock.now() + 2 * DAY)
+        assert await keeper.archive() == 2
+
+    run(config(tmp_path, journal=days, window_seconds=60), after)
+
+
+def test_an_archive_that_was_interrupted_holds_no_event_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(service: Service) -> None:
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        wall = [service.clock.now()]
+        service.clock = Clock(0, wall=lambda: wall[0], steady=lambda: 0)
+        await service.put_article("front", "article-0", ArticleRequest(features=(1, 0, 1)))
+        for half in range(2):
+            for _ in range(3):
+                wall[0] += SECOND
+                await service.decide(DecideRequest(user=USER))
+            await twice_saved(service, keeper)
+            wall[0] += 2 * DAY
+            if not half:
+                with monkeypatch.context() as broken:
+                    broken.setattr(service.journal, "prune", lambda _: 1 / 0)
+                    with pytest.raises(ZeroDivisionError):
+                        await keeper.archive()
+        assert [await keeper.archive() for _ in range(3)] == [3, 3, 0]
+
+    run(config(tmp_path, journal={"archive_days": 1}, window_seconds=60), work)
+    times = archived(tmp_path)
+    assert len(times) == len(set(times)) == 6
+
+
+def test_an_article_that_came_back_with_other_features_is_another_one_in_the_log(
+    tmp_path: Path,
+) -> None:
+    told = config(tmp_path / "data")
+
+    async def work(service: Service) -> None:
+        for features in ((1.0, 0, 1), (0.0, 1, 1), (1.0, 0, 1)):
+            await service.put_article("front", "a", ArticleRequest(features=features))
+            await service.decide(DecideRequest(user=USER, exclude=("b",)))
+            await service.remove_article("front", "a")
+
+    run(told, work)
+    made = Made(told)
+    (second,) = [
+        entry.number
+        for entry, _ in made.opening.journal.history(10**9)
+        if isinstance(entry.record, Placed) and entry.record.article.features == (0, 1, 1)
+    ]
+    export(made.opening.journal, tmp_path / "log", "front")
+    made.crash()
+    log = ts.EventLog.read(tmp_path / "log")
+    other = f"a@{second}"
+    assert [event.shown for event in log] == ["a", other, "a"]
+    assert [event.pool for event in log] == [("a",), (other,), ("a",)]
+    rows = {name: None if row is None else row.tolist() for name, row in log.articles.items()}
+    assert rows == {"a": [1, 0, 1], other: [0, 1, 1]}
