@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,8 @@ from topstory.serving.config import Config
 from topstory.serving.configuring import BadConfig
 from topstory.serving.journal import JournalError
 from topstory.serving.keeping import DAY, Keeper
-from topstory.serving.messages import DecideRequest, FeedbackRequest
-from topstory.serving.records import Decided, Paid
+from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.records import Decided, Paid, Placed
 from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.service import Service
 from topstory.serving.snapshots import Picture, Snapshots
@@ -223,6 +224,79 @@ def test_a_commit_that_failed_but_reached_the_disk_is_in_the_state(tmp_path: Pat
     assert run(told, work) == folded(told).fingerprint()
 
 
+def test_a_request_whose_commit_is_in_doubt_makes_no_second_decision(tmp_path: Path) -> None:
+    told = config(tmp_path, window_seconds=10)
+
+    async def work(service: Service) -> str:
+        await add_articles(service, 2)
+        wall = [service.clock.now() + 20 * SECOND]  # up for longer than the window
+        service.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: 0)
+        doubtful = Doubtful(service)
+        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
+        doubtful.broken = True
+        asked = DecideRequest(user=USER, request="once")
+        for _ in range(2):  # also while nobody knows
+            with pytest.raises(Unavailable):
+                await service.decide(asked)
+            wall[0] += SECOND
+        doubtful.broken = False
+        await service.decide(DecideRequest(user=USER))
+        first, again = await service.decide(asked), await service.decide(asked)
+        assert first == again
+        assert sum(map(sum, service.state.pools["front"].tally.shows)) == 2
+        return service.state.fingerprint()
+
+    assert run(told, work) == folded(told).fingerprint()
+
+
+def test_a_payoff_whose_commit_was_in_doubt_spoils_no_other_records_commit(
+    tmp_path: Path,
+) -> None:
+    told = config(tmp_path)
+
+    async def work(service: Service) -> str:
+        await add_articles(service, 2)
+        made = await service.decide(DecideRequest(user=USER))
+        doubtful = Doubtful(service)
+        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
+        doubtful.broken = True
+        given = FeedbackRequest(decision=made.decision, payoff=1.0)
+        copies = (service.feedback(given) for _ in range(2))  # one waits for the other
+        outcomes = await asyncio.gather(*copies, return_exceptions=True)
+        assert [type(each) for each in outcomes] == [Unavailable] * 2
+        doubtful.broken = False
+        retried, other = await asyncio.gather(
+            service.feedback(given),
+            service.decide(DecideRequest(user=USER)),
+            return_exceptions=True,
+        )
+        assert isinstance(retried, Unavailable)  # it was not known yet
+        assert not isinstance(other, BaseException)
+        assert (await service.feedback(given)).repeated
+        return service.state.fingerprint()
+
+    assert run(told, work) == folded(told).fingerprint()
+
+
+def test_doubt_is_settled_by_asking_again(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 2)
+        made = await service.decide(DecideRequest(user=USER))
+        doubtful = Doubtful(service)
+        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
+        doubtful.broken = True
+        given = FeedbackRequest(decision=made.decision, payoff=1.0)
+        with pytest.raises(Unavailable):
+            await service.feedback(given)
+        doubtful.broken = False
+        with pytest.raises(Unavailable, match="in doubt"):
+            await service.feedback(given)
+        await service.commits.drain()  # nothing else comes
+        assert (await service.feedback(given)).repeated
+
+    run(config(tmp_path), work)
+
+
 def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -404,3 +478,129 @@ def test_old_decisions_move_to_log_folders_and_the_state_stays(tmp_path: Path) -
     shutil.rmtree(tmp_path / "snapshots")
     with pytest.raises(ValueError, match="restore the folder `snapshots` from a backup"):
         Made(told)
+
+
+async def paid_late(service: Service, later: int) -> None:
+    """Decisions before both snapshots, their payoffs between them; then the archive's turn."""
+    keeper = Keeper(service, Snapshots(Path(service.config.data) / "snapshots"))
+    await add_articles(service, 2)
+    made = [await service.decide(DecideRequest(user=USER)) for _ in range(4)]
+    await keeper.snapshot()
+    for each in made[1:]:
+        await service.feedback(FeedbackRequest(decision=each.decision, payoff=1.0))
+    await keeper.snapshot()
+    await visits(service, later)
+    service.clock = Clock(service.clock.now() + 2 * DAY)
+    assert await keeper.archive() == 1  # the first decision alone: nobody paid for it
+    assert await keeper.archive() == 0
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_payoffs_that_the_older_snapshot_does_not_have_are_not_archived(
+    tmp_path: Path, later: int
+) -> None:
+    """Else they are lost if the newer one is damaged; or no snapshot goes with the journal."""
+    told = config(tmp_path, journal={"archive_days": 1}, window_seconds=60)
+
+    async def work(service: Service) -> str:
+        await paid_late(service, later)
+        return service.state.fingerprint()
+
+    before = run(told, work)
+    newest, _ = Snapshots(tmp_path / "snapshots").numbers()
+    assert fingerprint(told) == before
+    (tmp_path / "snapshots" / f"{newest:012d}" / "state.json").unlink()
+    assert fingerprint(told) == before
+
+
+async def twice_saved(service: Service, keeper: Keeper) -> None:
+    """Enough snapshots for all decisions so far to be archived."""
+    for number in range(2):
+        await keeper.snapshot()
+        await service.put_article(
+            "front", "article-0", ArticleRequest(features=(1, 0, 1), title=f"{number}")
+        )
+
+
+def archived(folder: Path) -> list[datetime | None]:
+    """When the archived events were, folder after folder."""
+    logs = sorted(folder.glob("archive/front/*-all"))
+    return [event.timestamp for log in logs for event in ts.EventLog.read(log)]
+
+
+def test_a_decision_that_is_still_open_is_not_archived_though_the_window_was_shortened(
+    tmp_path: Path,
+) -> None:
+    days = {"archive_days": 1}
+
+    async def before(service: Service) -> str:
+        await service.put_article("front", "article-0", ArticleRequest(features=(1, 0, 1)))
+        return (await service.decide(DecideRequest(user=USER))).decision
+
+    decision = run(config(tmp_path, journal=days, window_seconds=3 * 86_400), before)
+
+    async def after(service: Service) -> None:
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        await twice_saved(service, keeper)
+        service.clock = Clock(service.clock.now() + 2 * DAY)
+        assert await keeper.archive() == 0
+        await service.feedback(FeedbackRequest(decision=decision, payoff=1.0))
+        await twice_saved(service, keeper)
+        service.clock = Clock(service.clock.now() + 2 * DAY)
+        assert await keeper.archive() == 2
+
+    run(config(tmp_path, journal=days, window_seconds=60), after)
+
+
+def test_an_archive_that_was_interrupted_holds_no_event_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(service: Service) -> None:
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        wall = [service.clock.now()]
+        service.clock = Clock(0, wall=lambda: wall[0], steady=lambda: 0)
+        await service.put_article("front", "article-0", ArticleRequest(features=(1, 0, 1)))
+        for half in range(2):
+            for _ in range(3):
+                wall[0] += SECOND
+                await service.decide(DecideRequest(user=USER))
+            await twice_saved(service, keeper)
+            wall[0] += 2 * DAY
+            if not half:
+                with monkeypatch.context() as broken:
+                    broken.setattr(service.journal, "prune", lambda _: 1 / 0)
+                    with pytest.raises(ZeroDivisionError):
+                        await keeper.archive()
+        assert [await keeper.archive() for _ in range(3)] == [3, 3, 0]
+
+    run(config(tmp_path, journal={"archive_days": 1}, window_seconds=60), work)
+    times = archived(tmp_path)
+    assert len(times) == len(set(times)) == 6
+
+
+def test_an_article_that_came_back_with_other_features_is_another_one_in_the_log(
+    tmp_path: Path,
+) -> None:
+    told = config(tmp_path / "data")
+
+    async def work(service: Service) -> None:
+        for features in ((1.0, 0, 1), (0.0, 1, 1), (1.0, 0, 1)):
+            await service.put_article("front", "a", ArticleRequest(features=features))
+            await service.decide(DecideRequest(user=USER, exclude=("b",)))
+            await service.remove_article("front", "a")
+
+    run(told, work)
+    made = Made(told)
+    (second,) = [
+        entry.number
+        for entry, _ in made.opening.journal.history(10**9)
+        if isinstance(entry.record, Placed) and entry.record.article.features == (0, 1, 1)
+    ]
+    export(made.opening.journal, tmp_path / "log", "front")
+    made.crash()
+    log = ts.EventLog.read(tmp_path / "log")
+    other = f"a@{second}"
+    assert [event.shown for event in log] == ["a", other, "a"]
+    assert [event.pool for event in log] == [("a",), (other,), ("a",)]
+    rows = {name: None if row is None else row.tolist() for name, row in log.articles.items()}
+    assert rows == {"a": [1, 0, 1], other: [0, 1, 1]}

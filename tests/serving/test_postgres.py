@@ -152,6 +152,7 @@ def test_the_database_refuses_a_second_payoff_and_a_number_twice(tmp_path: Path,
         with pytest.raises(JournalError, match="duplicate key"):
             journal.append([Entry(3, 3, Paid(9, 1.0)), again])
         assert journal.last() == (1, 1)  # none of the batch
+    assert (journal.first_paid_after(0), journal.first_paid_after(1)) == (7, None)
     assert journal.prune(8) == 1
     assert (journal.pruned(), journal.last()) == (8, (0, 0))
     journal.close()

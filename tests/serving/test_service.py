@@ -6,8 +6,10 @@ import asyncio
 import hmac
 from base64 import urlsafe_b64decode
 from collections.abc import MutableMapping
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from tests.serving.making import D, Made, add_articles, config, folded, run, visitor, visits
@@ -349,6 +351,14 @@ def test_features_that_do_not_fit_are_refused_before_they_are_journalled(tmp_pat
         with pytest.raises(Refused) as caught:
             await service.put_article("front", "big", ArticleRequest(features=(1e9, 0.0, 1.0)))
         assert refused(caught) == (422, "bad_article")
+        east, west = timezone(timedelta(hours=14)), timezone(-timedelta(hours=14))
+        for out in (
+            ArticleRequest(begins=datetime(1, 1, 1, tzinfo=east)),
+            ArticleRequest(ends=datetime(9999, 12, 31, 23, tzinfo=west)),
+        ):
+            with pytest.raises(Refused, match="in UTC") as caught:
+                await service.put_article("front", "never", out)
+            assert refused(caught) == (422, "bad_article")
         assert service.state.number == number
 
     run(config(tmp_path), work)
@@ -368,6 +378,16 @@ def test_contexts_and_payoffs_out_of_bounds_are_refused(tmp_path: Path) -> None:
             assert refused(caught) == (422, "bad_payoff")
 
     run(config(tmp_path), work)
+
+
+@pytest.mark.parametrize("field", ["request", "visitor"])
+def test_no_client_id_has_a_character_that_databases_cannot_keep(field: str) -> None:
+    """PostgreSQL's text has no NUL: one such id would fail the commit of everybody's records."""
+    decoder = msgspec.json.Decoder(DecideRequest)
+    body = b'{"user": [1], "%s": "a%sb\\n"}'
+    assert decoder.decode(body % (field.encode(), b"\\u0001\\n\xc3\xbc"))
+    with pytest.raises(msgspec.ValidationError):
+        decoder.decode(body % (field.encode(), b"\\u0000"))
 
 
 class Profiles:
@@ -480,3 +500,27 @@ def test_relaxed_decisions_do_not_wait_for_the_disk(tmp_path: Path) -> None:
 
     told = config(tmp_path, journal={"decisions": "relaxed"})
     assert run(told, work) == folded(told).fingerprint()
+
+
+def test_the_id_of_a_relaxed_decision_that_a_crash_lost_pays_no_other(tmp_path: Path) -> None:
+    told = config(tmp_path, journal={"decisions": "relaxed"})
+    run(told, lambda service: add_articles(service, 2))
+
+    async def lost(service: Service) -> str:
+        service.commits._run = lambda: asyncio.sleep(0)  # type: ignore[method-assign]  # kill -9
+        decision = (await service.decide(DecideRequest(user=USER))).decision
+        service.commits._task = None
+        return decision
+
+    token = run(told, lost)
+
+    async def after(service: Service) -> None:
+        made = await service.decide(DecideRequest(user=USER))
+        numbers = [service.signer.check(each)[0] for each in (token, made.decision)]
+        assert numbers[0] == numbers[1]  # it is given again
+        with pytest.raises(Refused) as caught:
+            await service.feedback(FeedbackRequest(decision=token, payoff=1.0))
+        assert refused(caught) == (404, "unknown_decision")
+        await service.feedback(FeedbackRequest(decision=made.decision, payoff=0.0))
+
+    run(told, after)

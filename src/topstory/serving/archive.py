@@ -27,6 +27,7 @@ from topstory.serving.records import ArticleFacts, Decided, Placed, Removed
 CHUNK = 20_000  # events that are turned into columns at a time
 
 Part = Literal["all", "uniform"]
+Features = tuple[float, ...] | None
 
 
 class Exported(msgspec.Struct, frozen=True):
@@ -46,6 +47,7 @@ class _Event(NamedTuple):
     at: int
     decided: Decided
     payoff: float
+    shown: str
     pool: tuple[str, ...]
 
 
@@ -90,8 +92,11 @@ class History:
         self._journal, self._pool, self._part = journal, pool, part
         self._now, self._before = now, before
         self._articles: dict[str, ArticleFacts] = {}
-        self._features: dict[str, tuple[float, ...] | None] = {}
-        self._listed: tuple[str, ...] = ()
+        # A log's article has one row of features: what came back with others is another article.
+        self._names: dict[tuple[str, Features], str] = {}
+        self._features: dict[str, Features] = {}  # by those names
+        self._listed: dict[str, str] = {}  # names by id
+        self._pool_of: tuple[str, ...] = ()  # the names
         self._holds = (0, 0)  # the times for which that list holds
         self.open = 0
 
@@ -101,7 +106,7 @@ class History:
             record = entry.record
             if isinstance(record, Placed) and record.pool == self._pool:
                 self._articles[record.article.id] = record.article
-                self._features.setdefault(record.article.id, record.article.features)
+                self._name(record.article, entry.number)
                 self._holds = (0, 0)
             elif isinstance(record, Removed) and record.pool == self._pool:
                 self._articles.pop(record.article, None)
@@ -112,7 +117,9 @@ class History:
                 if record.expires >= self._now:
                     self.open += 1
                     continue
-                yield _Event(entry.at, record, payoff or 0.0, self._shown_from(entry.at, record))
+                shown_from = self._shown_from(entry.at, record)
+                shown = self._listed[record.article]
+                yield _Event(entry.at, record, payoff or 0.0, shown, shown_from)
 
     def columns(self, events: list[_Event]) -> EventLog:
         """Events as a log."""
@@ -130,7 +137,7 @@ class History:
             users=np.array([context(event.decided.user) for event in events]),
             pools=pools,
             pool=[numbers[event.pool] for event in events],
-            shown=[event.decided.article for event in events],
+            shown=[event.shown for event in events],
             payoff=[event.payoff for event in events],
             articles=features,
             timestamps=np.array([event.at / SECOND for event in events]),
@@ -141,17 +148,27 @@ class History:
         if not self._holds[0] <= at < self._holds[1]:
             self._list(at)
         if not decided.exclude:
-            return self._listed
-        return tuple(article for article in self._listed if article not in decided.exclude)
+            return self._pool_of
+        return tuple(name for id, name in self._listed.items() if id not in decided.exclude)
+
+    def _name(self, facts: ArticleFacts, number: int) -> None:
+        """By its id; if that had other features before, with the record's number too."""
+        if (facts.id, facts.features) not in self._names:
+            name = facts.id
+            while name in self._features:
+                name += f"@{number}"
+            self._names[facts.id, facts.features] = name
+            self._features[name] = facts.features
 
     def _list(self, at: int) -> None:
-        begins, ends, listed = 0, FOREVER, []
+        begins, ends, listed = 0, FOREVER, {}
         for article, facts in self._articles.items():
             first, last = facts.begins or 0, FOREVER if facts.ends is None else facts.ends
             if first <= at < last:
-                listed.append(article)
+                listed[article] = self._names[article, facts.features]
             for edge in (first, last):
                 begins, ends = (
                     (max(begins, edge), ends) if edge <= at else (begins, min(ends, edge))
                 )
-        self._listed, self._holds = tuple(listed), (begins, ends)
+        self._listed, self._holds = listed, (begins, ends)
+        self._pool_of = tuple(listed.values())

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
@@ -70,7 +71,8 @@ class Commits:
         self._awaited = False  # whether somebody waits for the next commit
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "journal")
-        self._doubtful: list[Entry] = []  # perhaps committed: the disk failed before it could tell
+        self.doubtful: list[Entry] = []  # perhaps committed: the disk failed before it could tell
+        self._settling: asyncio.Future[None] | None = None
         self.failing: str | None = None  # why the last commit failed
         self.broken = False
         self.seconds = 0.0  # of the last commit
@@ -138,21 +140,31 @@ class Commits:
 
     def _settle(self, batch: list[Entry], failure: str) -> str | None:
         """Whether a batch whose commit failed is in the journal all the same."""
-        if self._doubtful:
+        if self.doubtful:
             return failure  # an older batch is still in doubt: this one was never tried
         try:
             number, _ = self._journal.last()
         except JournalError:
-            self._doubtful = batch
+            self.doubtful = batch
             return failure
         return None if number >= batch[-1].number else failure
 
+    def settle(self) -> None:
+        """Begin to find out what became of a batch in doubt, though no record waits for it."""
+        if self._settling is None or self._settling.done():
+            loop = asyncio.get_running_loop()
+            self._settling = loop.run_in_executor(self._thread, self._try_to_settle)
+
+    def _try_to_settle(self) -> None:
+        with suppress(JournalError):  # who asks next tries again
+            self._settle_doubt()
+
     def _settle_doubt(self) -> None:
-        if self._doubtful:
+        if self.doubtful:
             number, _ = self._journal.last()
-            batch, self._doubtful = self._doubtful, []
-            if number >= batch[-1].number:
-                self._loop_call(batch)
+            if number >= self.doubtful[-1].number:
+                self._loop_call(self.doubtful)
+            self.doubtful = []  # not before it is applied: till then nobody may take it for lost
 
     def _loop_call(self, batch: list[Entry]) -> None:
         """Apply a batch late, before any later one."""
@@ -169,7 +181,7 @@ class Commits:
 
     async def drain(self) -> None:
         """Wait until nothing waits."""
-        while self._task is not None:
+        while self._task is not None or not (self._settling is None or self._settling.done()):
             await asyncio.sleep(0.005)
 
     async def run(self, work: Callable[[], object]) -> None:

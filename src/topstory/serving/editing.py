@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import numpy as np
 
 from topstory.serving.feature_model import FeatureModel
@@ -26,11 +28,21 @@ def facts_of(
         features = _built(said.profile, model)
     if features is not None and not all(-limit <= value <= limit for value in features):
         raise Refused(422, "bad_article", f"an article's features are from {-limit} to {limit}")
-    begins = None if said.begins is None else microseconds(said.begins)
-    ends = None if said.ends is None else microseconds(said.ends)
+    begins = _time("from", said.begins)
+    ends = _time("until", said.ends)
     if begins is not None and ends is not None and begins >= ends:
         raise Refused(422, "bad_article", "`from` must come before `until`")
     return ArticleFacts(article, features, said.title, said.link, begins, ends)
+
+
+def _time(field: str, when: datetime | None) -> int | None:
+    if when is None:
+        return None
+    try:
+        return microseconds(when.astimezone(UTC))
+    except OverflowError:
+        told = f"`{field}` must be in the years 1 to 9999 in UTC, got {when.isoformat()}"
+        raise Refused(422, "bad_article", told) from None
 
 
 def _built(profile: dict[str, object], model: FeatureModel | None) -> tuple[float, ...]:

@@ -48,6 +48,10 @@ class Journal(Protocol):
         """The decision that was made for a client's request, not before that time."""
         ...
 
+    def first_paid_after(self, number: int) -> int | None:
+        """The first decision whose payoff is a record after that number, if there is one."""
+        ...
+
     def prune(self, before: int) -> int:
         """Drop decisions below that number, and their payoffs; how many records went."""
         ...

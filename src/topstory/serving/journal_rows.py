@@ -25,6 +25,8 @@ SELECT d.number, d.at, d.body, p.body FROM journal AS d
 LEFT JOIN journal AS p ON p.decision = d.number
 WHERE d.decision IS NULL AND d.number < ? ORDER BY d.number
 """
+# Plus 0: else a database may search the index of payoffs from its beginning.
+FIRST_PAID_AFTER = "SELECT min(decision + 0) FROM journal WHERE number > ?"
 PRUNE = """
 DELETE FROM journal
 WHERE (kind = 'Decided' AND number < ?) OR (decision IS NOT NULL AND decision < ?)

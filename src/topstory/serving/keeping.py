@@ -9,11 +9,13 @@ from pathlib import Path
 from topstory.serving.archive import NothingToExport, Part, export
 from topstory.serving.clock import SECOND
 from topstory.serving.journal import Journal, JournalError
+from topstory.serving.pool import FOREVER
 from topstory.serving.records import Decided
 from topstory.serving.service import Service
 from topstory.serving.snapshots import Picture, Snapshots
 
 DAY = 86_400 * SECOND
+GRACE = 60 * SECOND  # a payoff that came in time may still be on its way to the journal
 ROUND = 100_000  # decisions archived at a time: deleting them holds up a commit
 
 log = logging.getLogger("topstory.serving")
@@ -50,34 +52,48 @@ class Keeper:
     async def archive(self) -> int:
         """Move decisions that are old and final to log folders; how many records went.
 
-        Only those below the older snapshot: the newer one and what follows it could be lost, and
-        the state could still be made again.
+        Only those that the older snapshot has, with their payoffs: the newer one could be lost,
+        and the state could still be made again.
         """
         service = self._service
         days = service.config.journal.archive_days
         kept = self._snapshots.numbers()
         if days is None or len(kept) < 2:
             return 0
-        until = service.clock.now() - max(
-            int(days * DAY), int(service.config.window_seconds * SECOND)
-        )
-        before = await asyncio.to_thread(self._write, until, kept[-1] + 1)
+        age = max(int(days * DAY), int(service.config.window_seconds * SECOND))
+        before = await asyncio.to_thread(self._write, service.clock.now(), age, kept[-1])
         gone: list[int] = []
         if before:
             await service.commits.run(lambda: gone.append(service.journal.prune(before)))
         return sum(gone)
 
-    def _write(self, until: int, below: int) -> int:
-        """Archive what is older than `until`; the number of the first record that is not, or 0."""
+    def _write(self, now: int, age: int, saved: int) -> int:
+        """Archive what is old enough; the number of the first record that is not, or 0."""
         journal = self._service.journal.again()
         try:
-            before = _first_young(journal, until, below)
+            unsaved = journal.first_paid_after(saved)
+            before = _first_young(journal, now, age, min(saved + 1, unsaved or FOREVER))
+            begun = self._begun(journal.pruned())
+            if begun is not None:
+                # Its folders may be written already: under the same name they are written anew,
+                # where those of a larger round would stand beside them, with the same events.
+                if begun > before:
+                    log.info("the archive's round %d waits for its decisions to be old", begun)
+                before = begun if begun <= before else 0
             if before:
                 for pool in self._service.state.pools:
                     self._write_pool(journal, pool, before)
             return before
         finally:
             journal.close()
+
+    def _begun(self, pruned: int) -> int | None:
+        """The first round whose decisions are still in the journal, though a folder has them."""
+        folders = (Path(self._service.config.data) / "archive").glob("*/*-*")
+        numbers = [folder.name.partition("-")[0] for folder in folders]
+        return min(
+            (n for n in map(int, filter(str.isdecimal, numbers)) if n > pruned), default=None
+        )
 
     def _write_pool(self, journal: Journal, pool: str, before: int) -> None:
         folder = Path(self._service.config.data) / "archive" / pool
@@ -89,12 +105,15 @@ class Keeper:
                 log.info("not archived: %s", error)
 
 
-def _first_young(journal: Journal, until: int, below: int) -> int:
-    """The number after the last decision older than `until`; 0 if there is none to archive."""
+def _first_young(journal: Journal, now: int, age: int, below: int) -> int:
+    """The number after the last decision that is old and final; 0 if there is none to archive."""
     before, old = 0, 0
     for entry, _ in journal.history(below):
-        if entry.at >= until or old == ROUND:
+        if entry.at >= now - age or old == ROUND:
             break
         if isinstance(entry.record, Decided):
+            # By its own window: the configuration's may have been another one then.
+            if entry.record.expires >= now - GRACE:
+                break
             before, old = entry.number + 1, old + 1
     return before

@@ -12,6 +12,7 @@ from topstory.serving.opening import Opening
 from topstory.serving.records import AnyRecord, Decided, Entry, Paid, Placed, Removed
 from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.remembering import Memory, Remembered
+from topstory.serving.tickets import Ticket
 
 Wanted = tuple[str, bytes, tuple[str, ...], int]  # pool, user, exclude, slots
 
@@ -46,6 +47,7 @@ class Ledger:
 
     def made_before(self, request: str, wanted: Wanted, at: int) -> Remembered | None:
         """The decision that was made for a client's request, if it asked for the same."""
+        self.certain(request=request)
         try:
             made = self.memory.find_request(request, at - self._window)
         except JournalError as error:
@@ -59,17 +61,38 @@ class Ledger:
             )
         return made
 
-    def known(self, number: int) -> Remembered:
-        """The decision of a number; else it is refused."""
+    def known(self, ticket: Ticket) -> Remembered:
+        """The decision that a client has; else it is refused."""
+        number, expires = ticket
+        self.certain(number)
         try:
             made = self.memory.find(number)
         except JournalError as error:
             raise Unavailable(f"the journal cannot be read: {error}") from None
-        if made is None:
+        # A number that was told before its commit is given again, to another decision, if a crash
+        # came between; the time tells them apart.
+        if made is None or made.decided.expires != expires:
             raise Refused(
                 404, "unknown_decision", "this decision is not in the journal: it was never final"
             )
         return made
+
+    def certain(self, number: int | None = None, request: str | None = None) -> None:
+        """Refuse what hangs on a commit in doubt: nobody knows yet whether it would be the second.
+
+        Of a decision, by its number, its payoff too; or of a client's request.
+        """
+        for entry in self.commits.doubtful:
+            record = entry.record
+            if isinstance(record, Paid):
+                same = record.decision == number
+            else:
+                same = isinstance(record, Decided) and (
+                    entry.number == number or (request is not None and record.request == request)
+                )
+            if same:
+                self.commits.settle()
+                raise Unavailable("the commit of this is in doubt: try again")
 
     # -- edits --
 

@@ -12,7 +12,8 @@ from topstory.serving.buckets import Bucket
 
 ArticleId = Annotated[str, Meta(min_length=1, max_length=200)]
 PoolId = Annotated[str, Meta(min_length=1, max_length=63)]
-ClientId = Annotated[str, Meta(min_length=1, max_length=200)]
+# Without NUL, which PostgreSQL cannot keep in a text.
+ClientId = Annotated[str, Meta(min_length=1, max_length=200, pattern="^[^\\x00]*$")]
 DecisionId = Annotated[str, Meta(min_length=1, max_length=100)]
 Numbers = Annotated[tuple[float, ...], Meta(min_length=1, max_length=10_000)]
 Moment = Annotated[datetime, Meta(tz=True)]

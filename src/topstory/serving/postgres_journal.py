@@ -111,6 +111,11 @@ class PostgresJournal:
         """The decision that was made for a client's request, not before that time."""
         return rows.decision(self._one(self._ready_to_read, rows.REQUEST, request, since))
 
+    def first_paid_after(self, number: int) -> int | None:
+        """The first decision whose payoff is a record after that number, if there is one."""
+        [(found,)] = self._stream(rows.FIRST_PAID_AFTER, number)  # it may take longer than a look
+        return None if found is None else int(found)
+
     def prune(self, before: int) -> int:
         """Drop decisions below that number, and their payoffs; how many records went."""
         writer = self._ready_to_write()

@@ -71,9 +71,10 @@ class Memory:
         return self._by_number.get(number)
 
     def forget(self, number: int) -> None:
-        """It never came to be."""
+        """Let go of a decision: if it came to be, it is in the journal."""
         remembered = self._by_number.pop(number, None)
         if remembered is not None:
+            self._complete_from = max(self._complete_from, remembered.at + 1)
             self._let_go(remembered)
 
     def _keep(self, remembered: Remembered) -> None:
@@ -90,7 +91,6 @@ class Memory:
             if busy or wanted:
                 return
             self.forget(oldest.number)
-            self._complete_from = max(self._complete_from, oldest.at + 1)
 
     def _let_go(self, remembered: Remembered) -> None:
         request = remembered.decided.request

@@ -26,7 +26,7 @@ from topstory.serving.refusals import Refused
 from topstory.serving.remembering import Remembered
 from topstory.serving.replies import Awaited, Everyone, Reply, attempt
 from topstory.serving.signing import Signer
-from topstory.serving.tickets import issued, redeemed
+from topstory.serving.tickets import Ticket, issued, redeemed
 from topstory.serving.traffic import Traffic
 from topstory.serving.warming import warm_up
 
@@ -165,18 +165,19 @@ class Service(Ledger):
     def pay(self, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """The same; the reply gets the answer, unless the request is refused at once."""
         limit = self.config.limits.magnitude
-        number = redeemed(self.signer, given, limit, self.clock.now())
-        self.pay_for(number, given, reply)
+        ticket = redeemed(self.signer, given, limit, self.clock.now())
+        self.pay_for(ticket, given, reply)
 
-    def pay_for(self, number: int, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
+    def pay_for(self, ticket: Ticket, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """The same, once it is known which decision it is."""
-        self._pay(self.known(number), given, reply)
+        self._pay(self.known(ticket), given, reply)
 
     def _pay(self, made: Remembered, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         coming = made.committing or made.paying
         if coming is not None:  # also a duplicate, which waits for its first copy's commit
             coming.then(partial(self._pay_after, made.committing, made, given, reply))
         elif made.payoff is None:
+            self.certain(made.number)
             _, made.paying = self.append(Paid(made.number, given.payoff), self.clock.now())
             made.paying.then(partial(self._paid, given, reply))
         elif made.payoff == given.payoff:

@@ -23,11 +23,14 @@ def issued(signer: Signer, number: int, decided: Decided) -> Decision:
     )
 
 
-def redeemed(signer: Signer, given: FeedbackRequest, limit: float, now: int) -> int:
-    """The number of the decision, if its payoff can be taken; else it is refused."""
+Ticket = tuple[int, int]  # what is signed: the decision's number, and when it expires
+
+
+def redeemed(signer: Signer, given: FeedbackRequest, limit: float, now: int) -> Ticket:
+    """Which decision it is, if its payoff can be taken; else it is refused."""
     if not -limit <= given.payoff <= limit:
         raise Refused(422, "bad_payoff", f"a payoff is a number from {-limit} to {limit}")
     number, expires = signer.check(given.decision)
     if now > expires:
         raise Refused(410, "expired_decision", "the window for this decision's feedback is over")
-    return number
+    return number, expires

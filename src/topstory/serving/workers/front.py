@@ -22,7 +22,7 @@ from topstory.serving.records import Decided
 from topstory.serving.refusals import Refused
 from topstory.serving.replies import Everyone, Reply, attempt
 from topstory.serving.signing import Signer
-from topstory.serving.tickets import issued, redeemed
+from topstory.serving.tickets import Ticket, issued, redeemed
 from topstory.serving.workers.messages import (
     Denied,
     Earlier,
@@ -55,7 +55,7 @@ class _Asking(NamedTuple):
 class _Giving(NamedTuple):
     """Who says what a decision paid."""
 
-    number: int
+    ticket: Ticket
     given: FeedbackRequest
     reply: Reply[Acknowledged]
 
@@ -117,8 +117,8 @@ class Front:
                 attempt(Everyone([each.reply for each in some]), self._propose, some)
         if given:
             first = self._wait_for([(each, None) for each in given])
-            numbers = [each.number for each in given]
-            self._say(Payments(first, numbers, [each.given.payoff for each in given]))
+            tickets = [each.ticket for each in given]
+            self._say(Payments(first, tickets, [each.given.payoff for each in given]))
 
     def _propose(self, group: list[_Asking]) -> None:
         """Decide for users of one pool, and have the learner take the decisions."""
@@ -192,9 +192,9 @@ class Front:
     def pay(self, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """Take in what a decision paid; the reply gets the answer, unless it is refused at once."""
         now = time_ns() // 1000 + self._mirror.look().ahead
-        number = redeemed(self._signer, given, self.config.limits.magnitude, now)
+        ticket = redeemed(self._signer, given, self.config.limits.magnitude, now)
         self._wake()
-        self._giving.append(_Giving(number, given, reply))
+        self._giving.append(_Giving(ticket, given, reply))
 
     # -- the learner --
 

@@ -72,12 +72,12 @@ class Learner:
         if isinstance(message, Proposed):
             self._proposed(message)
         elif isinstance(message, Payments):
-            for i, (number, payoff) in enumerate(
-                zip(message.numbers, message.payoffs, strict=True)
+            for i, (ticket, payoff) in enumerate(
+                zip(message.tickets, message.payoffs, strict=True)
             ):
                 reply = _Paying(self, message.first + i)
                 given = FeedbackRequest(decision="", payoff=payoff)
-                attempt(reply, self._service.pay_for, number, given, reply)
+                attempt(reply, self._service.pay_for, ticket, given, reply)
         elif isinstance(message, Forwarded):
             task = asyncio.create_task(self._forwarded(message))
             self._tasks.add(task)

@@ -12,6 +12,7 @@ import msgspec
 
 from topstory.serving.config import Config
 from topstory.serving.records import Decided
+from topstory.serving.tickets import Ticket
 
 
 class _Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
@@ -40,7 +41,7 @@ class Payments(_Message, frozen=True):
     """Payoffs of decisions that this service made, and whose window is open."""
 
     first: int
-    numbers: list[int]
+    tickets: list[Ticket]
     payoffs: list[float]
 
 
