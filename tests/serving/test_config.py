@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ from tests.cli.running import run, words
 from topstory.cli.config_reference import reference
 from topstory.serving.config import Config, plain
 from topstory.serving.configuring import BadConfig, read_config
+from topstory.serving.secrets_file import keys_of
 
 
 def read(tmp_path: Path, text: str, **environment: str) -> Config:
@@ -108,6 +110,27 @@ def test_check_config_says_whether_it_is_good(tmp_path: Path) -> None:
     path.write_text("prot = 9")
     told = run("serve", "--config", path, "--check-config", status=1)
     assert "prot: there is no such key" in words(told.output)
+
+
+def test_the_first_key_is_told_before_it_is_in_force(tmp_path: Path) -> None:
+    settings, path = Config(data=str(tmp_path)), tmp_path / "keys.toml"
+
+    def interrupted(words: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        keys_of(settings, interrupted)
+    assert not path.exists()
+    told: list[str] = []
+    keys, made = keys_of(settings, told.append)
+    assert made
+    assert sha256(told[0].split()[-1].encode()).hexdigest() == keys[0].sha256
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert keys_of(settings, told.append) == (keys, False)
+    assert len(told) == 1
+    path.write_text("")
+    with pytest.raises(BadConfig, match=r"keys\.toml: it holds no keys; remove it"):
+        keys_of(settings)
 
 
 def test_a_new_key_is_printed_with_the_lines_that_have_its_hash(tmp_path: Path) -> None:
