@@ -399,6 +399,19 @@ def test_exploration_may_change_at_a_restart_and_the_model_may_not(tmp_path: Pat
         Made(config(tmp_path, context=6))
 
 
+def test_another_context_is_refused_without_a_snapshot_too(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 2)
+        await visits(service, 3)
+
+    run(config(tmp_path), work)
+    for context in (3, 6):
+        with pytest.raises(
+            BadConfig, match=f"context: the journal was begun with 4, not {context}"
+        ):
+            Made(config(tmp_path, context=context))
+
+
 def test_a_foreign_or_newer_file_is_not_taken_for_a_journal(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "journal.sqlite")
     connection.execute("CREATE TABLE recipes (name TEXT)")

@@ -187,6 +187,8 @@ class SqliteJournal:
 
     def _stream(self, query: str, *parameters: Any) -> Iterator[Any]:
         try:
-            yield from self._reader.execute(query, parameters)
+            # No `yield from`: one that is left halfway would close its cursor, perhaps after this.
+            for found in self._reader.execute(query, parameters):  # noqa: UP028
+                yield found
         except sqlite3.Error as error:
             raise JournalError(str(error)) from None
