@@ -40,5 +40,5 @@ def test_what_cannot_be_exported_is_told(tmp_path: Path) -> None:
     told = run("export-journal", tmp_path / "data", tmp_path / "log", status=1)
     assert "60 still wait for feedback" in words(told.output)
     told = run("export-journal", tmp_path / "data", tmp_path / "log", "--pool", "x", status=1)
-    assert "pool 'x' has no decision" in words(told.output)
+    assert "the journal has no pool 'x'; there are front" in words(told.output)
     run("export-journal", tmp_path / "data", tmp_path / "log", "--part", "best", status=2)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 import pytest
 from tests.cli.running import run, words
+from tests.serving.making import Made, config
 
 from topstory.cli.config_reference import reference
 from topstory.serving.config import Config, plain
 from topstory.serving.configuring import BadConfig, read_config
+from topstory.serving.secrets_file import keys_of
+
+KEY = "[[keys]]\nname = '{0}'\nsha256 = '{1:a<64}'\n"
 
 
 def read(tmp_path: Path, text: str, **environment: str) -> Config:
@@ -62,6 +67,11 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
         ("[signing]\nk1 = 'abc'", r"signing\.k1: a secret is 32 bytes"),
         ("[signing]\n'k.1' = 'abc'", r"signing\.k\.1: an id is 1 to 8 letters"),
         ("window_seconds = 0.0", "window_seconds: Expected `float` > 0"),
+        ("window_seconds = inf", "window_seconds: Expected `float` <= 1000000000"),
+        ("[journal]\nlock_seconds = inf", r"journal\.lock_seconds: Expected `float` <= 3600"),
+        ("[policy]\nalpha = inf", r"policy\.alpha: it must be finite, got inf"),
+        (KEY.format("a", "a") + KEY.format("a", "b"), r"keys\[1\]\.name: an earlier key has 'a'"),
+        (KEY.format("a", "a") + KEY.format("b", "a"), r"keys\[1\]\.sha256: an earlier key has"),
         ("port = ", "not a TOML file"),
     ],
 )
@@ -75,6 +85,16 @@ def test_a_mistake_in_the_environment_names_the_variable(tmp_path: Path) -> None
         read(tmp_path, "", TOPSTORY_PORT="x")
     with pytest.raises(BadConfig, match=r"port\.x: port has no keys \(from TOPSTORY_PORT__X\)"):
         read(tmp_path, "port = 1", TOPSTORY_PORT__X="1")
+
+
+def test_a_name_made_of_digits_is_a_name(tmp_path: Path) -> None:
+    told = read(tmp_path, "", TOPSTORY_DATA="2024", TOPSTORY_FEATURES="007", TOPSTORY_PORT="9")
+    assert (told.data, told.features, told.port) == ("2024", "007", 9)
+
+
+def test_a_data_folder_is_made_for_its_owner_only(tmp_path: Path) -> None:
+    Made(config(tmp_path / "data")).crash()
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
 
 
 def test_what_is_journalled_has_no_secrets() -> None:
@@ -108,6 +128,35 @@ def test_check_config_says_whether_it_is_good(tmp_path: Path) -> None:
     path.write_text("prot = 9")
     told = run("serve", "--config", path, "--check-config", status=1)
     assert "prot: there is no such key" in words(told.output)
+    for text, key in (
+        ("features = '/no'", "features:"),
+        ("[policy]\nstart = '/no'", "policy.start:"),
+    ):
+        path.write_text(f"data = '{tmp_path}'\n{text}")
+        told = run("serve", "--config", path, "--check-config", status=1)
+        assert f"{key} " in words(told.output)
+        assert "/no" in words(told.output)
+
+
+def test_the_first_key_is_told_before_it_is_in_force(tmp_path: Path) -> None:
+    settings, path = Config(data=str(tmp_path)), tmp_path / "keys.toml"
+
+    def interrupted(words: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        keys_of(settings, interrupted)
+    assert not path.exists()
+    told: list[str] = []
+    keys, made = keys_of(settings, told.append)
+    assert made
+    assert sha256(told[0].split()[-1].encode()).hexdigest() == keys[0].sha256
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert keys_of(settings, told.append) == (keys, False)
+    assert len(told) == 1
+    path.write_text("")
+    with pytest.raises(BadConfig, match=r"keys\.toml: it holds no keys; remove it"):
+        keys_of(settings)
 
 
 def test_a_new_key_is_printed_with_the_lines_that_have_its_hash(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tests.serving.making import D, Made, add_articles, config, folded, run, visits
 
 import topstory as ts
+from topstory.serving import commits
 from topstory.serving.archive import NothingToExport, export
 from topstory.serving.clock import SECOND, Clock
 from topstory.serving.config import Config
@@ -187,6 +188,50 @@ def test_a_locked_or_full_journal_refuses_with_503_and_recovers(
     assert folded(told).fingerprint() == before
 
 
+@pytest.mark.parametrize("locked", [True, False], ids=["locked", "full"])
+def test_readiness_comes_back_by_itself(
+    tmp_path: Path, locked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits, "PROBE", 0.01)
+    path = tmp_path / "journal.sqlite"
+
+    async def work(service: Service) -> str:
+        await add_articles(service)
+        connection = sqlite3.connect(path, isolation_level=None)
+        writer = service.journal._writer  # type: ignore[attr-defined]  # the SQLite journal's
+        if locked:
+            connection.execute("BEGIN IMMEDIATE")
+        else:
+            await service.commits.run(lambda: _fill(writer))
+        with pytest.raises(Unavailable):
+            await service.decide(DecideRequest(user=USER))
+        await asyncio.sleep(0.2)  # longer than several probes take
+        assert service.commits.failing is not None
+        if locked:
+            connection.execute("ROLLBACK")
+        else:
+            await service.commits.run(lambda: writer.execute("PRAGMA max_page_count = 1073741823"))
+        connection.close()
+        await recovered(service)
+        assert not writer.execute("SELECT 1 FROM journal WHERE kind = 'Tried'").fetchall()
+        await service.decide(DecideRequest(user=USER))
+        return service.state.fingerprint()
+
+    told = config(tmp_path, journal={"lock_seconds": 0.05})
+    before = run(told, work)
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("DELETE FROM journal WHERE kind = 'Filler'")
+    connection.close()
+    assert folded(told).fingerprint() == before
+
+
+async def recovered(service: Service) -> None:
+    async with asyncio.timeout(10):
+        while service.commits.failing is not None:
+            await asyncio.sleep(0.01)
+
+
 class Doubtful:
     """A journal whose disk fails after a commit, before it can tell."""
 
@@ -202,6 +247,33 @@ class Doubtful:
         if self.broken:
             raise JournalError("disk I/O error")
         return self.journal.last()
+
+    def probe(self) -> None:
+        if self.broken:
+            raise JournalError("disk I/O error")
+
+
+def test_a_commit_in_doubt_is_settled_without_a_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits, "PROBE", 0.01)
+    told = config(tmp_path)
+
+    async def work(service: Service) -> str:
+        await add_articles(service)
+        made = await service.decide(DecideRequest(user=USER))
+        doubtful = Doubtful(service)
+        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
+        doubtful.broken = True
+        given = FeedbackRequest(decision=made.decision, payoff=1.0)
+        with pytest.raises(Unavailable):
+            await service.feedback(given)
+        doubtful.broken = False
+        await recovered(service)
+        assert (await service.feedback(given)).repeated
+        return service.state.fingerprint()
+
+    assert run(told, work) == folded(told).fingerprint()
 
 
 def test_a_commit_that_failed_but_reached_the_disk_is_in_the_state(tmp_path: Path) -> None:
@@ -399,6 +471,19 @@ def test_exploration_may_change_at_a_restart_and_the_model_may_not(tmp_path: Pat
         Made(config(tmp_path, policy={"name": "linucb-hybrid", "ridge": 9.0}))
     with pytest.raises(BadConfig, match=r"context: .* was begun with 4, not 6"):
         Made(config(tmp_path, context=6))
+
+
+def test_another_context_is_refused_without_a_snapshot_too(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 2)
+        await visits(service, 3)
+
+    run(config(tmp_path), work)
+    for context in (3, 6):
+        with pytest.raises(
+            BadConfig, match=f"context: the journal was begun with 4, not {context}"
+        ):
+            Made(config(tmp_path, context=context))
 
 
 def test_a_foreign_or_newer_file_is_not_taken_for_a_journal(tmp_path: Path) -> None:

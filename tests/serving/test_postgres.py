@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import signal
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from tests.serving.postgres import database, postgres
 from tests.serving.processes import Served
 
 import topstory as ts
+from topstory.serving import commits
 from topstory.serving.archive import export
 from topstory.serving.config import Config
 from topstory.serving.configuring import BadConfig
@@ -24,6 +26,7 @@ from topstory.serving.journals import journal_of, own_journal
 from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.opening import Starts, recover
 from topstory.serving.records import Entry, Paid
+from topstory.serving.refusals import Unavailable
 from topstory.serving.service import Service
 from topstory.serving.snapshots import Snapshots
 
@@ -120,6 +123,29 @@ def test_lost_connections_are_made_again_and_nothing_is_lost(tmp_path: Path, url
         return service.state.fingerprint()
 
     assert run(settings, work) == folded(settings)
+
+
+def test_readiness_comes_back_by_itself(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits, "PROBE", 0.01)
+
+    async def work(service: Service) -> None:
+        await add_articles(service)
+        with psycopg.connect(url, autocommit=True) as other:
+            with other.transaction():
+                other.execute("LOCK TABLE topstory.journal")
+                with pytest.raises(Unavailable):
+                    await service.decide(DecideRequest(user=USER))
+                await asyncio.sleep(0.5)  # longer than a probe takes
+                assert service.commits.failing is not None
+            async with asyncio.timeout(10):
+                while service.commits.failing is not None:
+                    await asyncio.sleep(0.01)
+        assert service.journal.last()[0] == service.state.number
+        await service.decide(DecideRequest(user=USER))
+
+    run(config(tmp_path, journal={"url": url, "lock_seconds": 0.1}), work)
 
 
 def test_one_service_owns_a_journal_and_one_that_was_overtaken_writes_no_more(

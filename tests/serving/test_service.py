@@ -306,7 +306,7 @@ def test_articles_are_shown_from_their_time_until_their_time(tmp_path: Path) -> 
     run(config(tmp_path), work)
 
 
-def test_a_decision_sees_every_edit_that_was_asked_for_before_it(tmp_path: Path) -> None:
+def test_a_decision_sees_the_edit_that_is_on_its_way(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         await add_articles(service, 2)
         edit = asyncio.create_task(service.remove_article("front", "article-0"))
@@ -314,6 +314,22 @@ def test_a_decision_sees_every_edit_that_was_asked_for_before_it(tmp_path: Path)
         made = await service.decide(DecideRequest(user=USER, slots=2))
         assert made.ranking == ("article-1",)
         await edit
+
+    run(config(tmp_path), work)
+
+
+def test_a_visitor_waits_for_one_edit_however_many_wait(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 20)
+        edits = [
+            asyncio.create_task(service.remove_article("front", f"article-{number}"))
+            for number in range(10)
+        ]
+        await asyncio.sleep(0)
+        made = await service.decide(DecideRequest(user=USER, slots=20))
+        assert len(made.ranking) == 19
+        await asyncio.gather(*edits)
+        assert len((await service.decide(DecideRequest(user=USER, slots=20))).ranking) == 10
 
     run(config(tmp_path), work)
 

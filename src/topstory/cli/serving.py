@@ -40,7 +40,7 @@ def serve(
     import msgspec
 
     from topstory.cli.consoles import answers
-    from topstory.serving.configuring import read_config
+    from topstory.serving.configuring import check_files, read_config
 
     settings = read_config(config)
     folder = None if data is None else str(data)
@@ -52,6 +52,7 @@ def serve(
         settings = msgspec.structs.replace(settings, demo=True)
     console = answers()
     if check_config:
+        check_files(settings)
         where = "the defaults" if config is None else config
         console.print(
             f"{where}: good; pools: {', '.join(settings.pools)}", markup=False, soft_wrap=True

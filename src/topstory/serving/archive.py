@@ -22,7 +22,7 @@ from topstory.kernels.mixture import UNIFORM
 from topstory.serving.clock import SECOND
 from topstory.serving.journal import Journal
 from topstory.serving.pool import FOREVER, context
-from topstory.serving.records import ArticleFacts, Decided, Placed, Removed
+from topstory.serving.records import ArticleFacts, Decided, Opened, Placed, Removed
 
 CHUNK = 20_000  # events that are turned into columns at a time
 
@@ -78,6 +78,9 @@ def export(
             events += len(chunk)
         if events:
             appender.finish()
+        elif pool not in past.pools:
+            listed = ", ".join(past.pools) or "none yet"
+            raise NothingToExport(f"the journal has no pool {pool!r}; there are {listed}")
         else:
             raise NothingToExport(
                 f"pool {pool!r} has no decision to export yet ({past.open} still wait for feedback)"
@@ -99,6 +102,7 @@ class History:
         self._pool_of: tuple[str, ...] = ()  # the names
         self._holds = (0, 0)  # the times for which that list holds
         self.open = 0
+        self.pools: list[str] = []  # all of the journal
 
     def events(self) -> Iterator[_Event]:
         """One after the other."""
@@ -120,6 +124,8 @@ class History:
                 shown_from = self._shown_from(entry.at, record)
                 shown = self._listed[record.article]
                 yield _Event(entry.at, record, payoff or 0.0, shown, shown_from)
+            elif isinstance(record, Opened):
+                self.pools.append(record.pool)
 
     def columns(self, events: list[_Event]) -> EventLog:
         """Events as a log."""

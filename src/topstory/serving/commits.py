@@ -17,6 +17,8 @@ from topstory.serving.refusals import Unavailable
 log = logging.getLogger("topstory.serving")
 
 LINGER = 0.005  # seconds that records may wait for others, if nobody waits for them
+PROBE = 1.0  # seconds between two tries to write, while the last one failed
+BEHIND = "the state could not follow it: restart the service"
 
 Told = Callable[[str | None], None]  # None: committed; else why not
 
@@ -74,6 +76,8 @@ class Commits:
         self.doubtful: list[Entry] = []  # perhaps committed: the disk failed before it could tell
         self._settling: asyncio.Future[None] | None = None
         self.failing: str | None = None  # why the last commit failed
+        self._probing: asyncio.Task[None] | None = None
+        self._trying = False
         self.broken = False
         self.seconds = 0.0  # of the last commit
         self.count = 0
@@ -114,8 +118,29 @@ class Commits:
             else:
                 self._lost(batch)
             self.failing = failure
+            if failure is not None and self._probing is None and not self.broken:
+                self._probing = asyncio.create_task(self._probe())
             commit.over(failure)
         self._task = None
+
+    async def _probe(self) -> None:
+        """Try to write until it works again: who is sent no requests would never find out."""
+        while self.failing is not None and not self.broken:
+            await asyncio.sleep(PROBE)
+            if self._task is None:
+                self._trying = True
+                failure = await self._in_thread(self._try, [])
+                self._trying = False
+                self.failing = failure
+        self._probing = None
+
+    def _try(self, _: list[Entry]) -> str | None:
+        try:
+            self._settle_doubt()
+            self._journal.probe()
+        except JournalError as error:
+            return str(error)
+        return BEHIND if self.broken else None
 
     def _apply(self, batch: Sequence[Entry]) -> str | None:
         try:
@@ -124,7 +149,7 @@ class Commits:
             # A state that did not follow the journal must not be served, or saved.
             log.critical("the state could not follow the journal", exc_info=True)
             self.broken = True
-            return "the state could not follow it: restart the service"
+            return BEHIND
         return None
 
     def _commit(self, batch: list[Entry]) -> str | None:
@@ -151,9 +176,12 @@ class Commits:
 
     def settle(self) -> None:
         """Begin to find out what became of a batch in doubt, though no record waits for it."""
-        if self._settling is None or self._settling.done():
+        if not self._settles():
             loop = asyncio.get_running_loop()
             self._settling = loop.run_in_executor(self._thread, self._try_to_settle)
+
+    def _settles(self) -> bool:
+        return self._settling is not None and not self._settling.done()
 
     def _try_to_settle(self) -> None:
         with suppress(JournalError):  # who asks next tries again
@@ -180,8 +208,8 @@ class Commits:
         return await self._loop.run_in_executor(self._thread, work, batch)
 
     async def drain(self) -> None:
-        """Wait until nothing waits."""
-        while self._task is not None or not (self._settling is None or self._settling.done()):
+        """Wait until nothing waits, and nothing is with the journal."""
+        while self._task is not None or self._trying or self._settles():
             await asyncio.sleep(0.005)
 
     async def run(self, work: Callable[[], object]) -> None:
@@ -189,5 +217,7 @@ class Commits:
         await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def close(self) -> None:
-        """No more."""
+        """No more; first `drain`."""
+        if self._probing is not None:
+            self._probing.cancel()
         self._thread.shutdown()

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 Share = Annotated[float, Meta(ge=0, le=1)]
-Positive = Annotated[float, Meta(gt=0)]
+Positive = Annotated[float, Meta(gt=0, le=1e9)]  # seconds: thirty years
 Count = Annotated[int, Meta(ge=1)]
 PoolName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 Postgres = Annotated[str, Meta(pattern=r"^postgres(ql)?://")]
@@ -81,7 +81,8 @@ class JournalConfig(Section, frozen=True):
         Meta(description="decisions older than this move to log folders; not set: never"),
     ] = None
     lock_seconds: Annotated[
-        Positive, Meta(description="how long a commit waits for whoever locked the file")
+        float,
+        Meta(gt=0, le=3_600, description="how long a commit waits for whoever locked the file"),
     ] = 1.0
 
 

@@ -6,14 +6,16 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from topstory.policies import REGISTRY
+from topstory.policies import REGISTRY, Policy
 from topstory.policies import policy as named_policy
 from topstory.serving.config import Config, PolicyConfig, TrafficConfig
+from topstory.serving.feature_model import load_feature_model
 
 PREFIX = "TOPSTORY_"
 _IGNORED = {"TOPSTORY_DEBUG"}  # the command's own
@@ -41,14 +43,26 @@ TOPSTORY_TRAFFIC__LEARNING)
             told = tomllib.loads(path.read_text("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise BadConfig(f"{path}: not a TOML file: {error}") from None
-    sources = _override(told, os.environ if environment is None else environment)
-    try:
-        config = msgspec.convert(told, Config)
-    except msgspec.ValidationError as error:
-        key, what = _located(str(error))
-        raise BadConfig(f"{key}: {what} (from {sources.get(key, where)})") from None
+    given = os.environ if environment is None else environment
+    sources = _override(told, given)
+    while True:
+        try:
+            config = msgspec.convert(told, Config)
+            break
+        except msgspec.ValidationError as error:
+            key, what = _located(str(error))
+            if key in sources and re.match(r"Expected `str( \| null)?`, got", what):
+                _put(told, key.split("."), given[sources[key]])  # a folder's name may be a number
+                continue
+            raise BadConfig(f"{key}: {what} (from {sources.get(key, where)})") from None
     _check(config)
     return config
+
+
+def _put(place: dict[str, Any], parts: list[str], value: Any) -> None:
+    for part in parts[:-1]:
+        place = place[part]
+    place[parts[-1]] = value
 
 
 def _override(told: dict[str, Any], environment: Mapping[str, str]) -> dict[str, str]:
@@ -101,11 +115,34 @@ def _check(config: Config) -> None:
             _check_traffic(f"pools.{name}.traffic", pool.traffic)
         if pool.policy is not None:
             _check_policy(f"pools.{name}.policy", pool.policy)
+    for field in ("name", "sha256"):
+        values = [getattr(key, field) for key in config.keys]
+        for place, value in enumerate(values):
+            if value in values[:place]:
+                raise BadConfig(f"keys[{place}].{field}: an earlier key has {value!r} too")
     for key, secret in config.signing.items():
         if not re.fullmatch(r"[A-Za-z0-9]{1,8}", key):
             raise BadConfig(f"signing.{key}: an id is 1 to 8 letters or digits")
         if not re.fullmatch(r"(?:[0-9a-fA-F]{2}){32,}", secret):
             raise BadConfig(f"signing.{key}: a secret is 32 bytes or more, in hex")
+
+
+def check_files(config: Config) -> None:
+    """Whether the files that a start would read can be read."""
+    for name, pool in config.pools.items():
+        start = config.policy_of(name).start
+        # It is read when the pool is first opened, and may be gone after that.
+        if start is not None and not (Path(config.data) / "start" / f"{name}.safetensors").exists():
+            key = "policy" if pool.policy is None else f"pools.{name}.policy"
+            try:
+                Policy.load(start)
+            except (OSError, ValueError) as error:
+                raise BadConfig(f"{key}.start: {error}") from None
+    if config.features is not None:
+        try:
+            load_feature_model(config.features)
+        except (OSError, ValueError) as error:
+            raise BadConfig(f"features: {error}") from None
 
 
 def _check_traffic(key: str, traffic: TrafficConfig) -> None:
@@ -125,6 +162,9 @@ def _check_policy(key: str, told: PolicyConfig) -> None:
     if entry is None or told.name == "omniscient":
         listed = ", ".join(name for name in REGISTRY if name != "omniscient")
         raise BadConfig(f"{key}.name: no policy {told.name!r} can be served; there are {listed}")
+    for name, value in policy_parameters(told).items():
+        if not isfinite(value):
+            raise BadConfig(f"{key}.{name}: it must be finite, got {value}")
     if told.start is not None:
         return  # the file says what the model is
     if "offset" in entry.model_parameters:

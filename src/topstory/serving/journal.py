@@ -22,10 +22,14 @@ class Found(NamedTuple):
 
 
 class Journal(Protocol):
-    """Records in one order. `append` is called from one thread, the rest from another."""
+    """Records in one order. Those that write are called from one thread, the rest from another."""
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all of them in one durable commit, or none: JournalError."""
+        ...
+
+    def probe(self) -> None:
+        """Commit something that leaves no trace: JournalError if nothing can be written now."""
         ...
 
     def last(self) -> tuple[int, int]:

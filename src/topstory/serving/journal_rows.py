@@ -31,6 +31,10 @@ PRUNE = """
 DELETE FROM journal
 WHERE (kind = 'Decided' AND number < ?) OR (decision IS NOT NULL AND decision < ?)
 """
+# A row that is gone again in the same commit: nobody sees it, and it needs a page and a sync.
+TRY = "INSERT INTO journal VALUES (0, 0, 'Tried', NULL, NULL, ?)"
+TRIED = "DELETE FROM journal WHERE number = 0"
+PAGES = bytes(8192)
 
 
 def row(entry: Entry) -> tuple[int, int, str, int | None, str | None, bytes]:

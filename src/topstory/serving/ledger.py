@@ -13,6 +13,7 @@ from topstory.serving.records import AnyRecord, Decided, Entry, Paid, Placed, Re
 from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.remembering import Memory, Remembered
 from topstory.serving.tickets import Ticket
+from topstory.serving.turns import Turns
 
 Wanted = tuple[str, bytes, tuple[str, ...], int]  # pool, user, exclude, slots
 
@@ -36,6 +37,7 @@ class Ledger:
         self._window = int(config.window_seconds * SECOND)
         self._number = max(self.state.number, opening.last)
         self._edits: dict[str, Commit] = {}  # by pool
+        self.turns = Turns()
         self._start = opening.start
 
     # -- decisions --
@@ -101,9 +103,11 @@ class Ledger:
         return self._edits.get(pool)
 
     async def settled(self, pool: str) -> None:
-        """Wait for the edit that is on its way: what is decided after it must see it."""
-        while pool in self._edits:
-            await self._edits[pool]
+        """Wait for the edit that is on its way, and for visitors whom it held up."""
+        while pool in self._edits or pool in self.turns.held():
+            if pool in self._edits:
+                await self._edits[pool]
+            await self.turns.wait(pool)
 
     # -- the journal --
 

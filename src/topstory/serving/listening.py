@@ -68,13 +68,11 @@ def share(host: str, port: int) -> socket.socket:
     return _bound(host, port, share=True)
 
 
-def say_where(tell: Tell, config: Config, listening: socket.socket, made: str | None) -> None:
-    """Say what a person should know: the address, and the key that was made, if any."""
+def say_where(tell: Tell, config: Config, listening: socket.socket, made: bool) -> None:
+    """Say what a person should know: the address, and of the key if none was made now."""
     host, port = listening.getsockname()[:2]
     tell(f"topstory serves on http://{host}:{port}, data in {config.data}")
-    if made is not None:
-        tell(f"A key with all roles, told this once: {made}")
-    elif not config.keys:
+    if not made and not config.keys:
         tell("The key that the first start told is good; `topstory new-key` makes others")
 
 

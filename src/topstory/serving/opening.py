@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from topstory.serving.demo_articles import demo_articles
 from topstory.serving.feature_model import FeatureModel, load_feature_model
 from topstory.serving.journal import Journal
 from topstory.serving.journals import own_journal
-from topstory.serving.records import AnyRecord, Configured, Entry, Opened, Placed
+from topstory.serving.records import AnyRecord, Configured, Decided, Entry, Opened, Placed
 from topstory.serving.snapshots import Snapshots, checksum
 from topstory.serving.state import Start, State
 
@@ -44,7 +45,7 @@ class Opening:
 def open_folder(config: Config) -> Opening:
     """Recover what is there, open pools that are new, note a changed configuration."""
     folder = Path(config.data)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # contexts are nobody else's business
     with ExitStack() as undo:
         lock = undo.enter_context(closing(_locked(folder)))
         journal = own_journal(config)
@@ -77,8 +78,25 @@ def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: i
             "restore the folder `snapshots` from a backup"
         )
     state = State(dimension)
-    state.apply(journal.read(), starts.policy)
+    state.apply(_of_dimension(journal.read(), dimension), starts.policy)
     return state
+
+
+Read = Iterable[tuple[Entry, Decided | None]]
+
+
+def _of_dimension(records: Read, dimension: int) -> Read:
+    """The same, unless they were begun with contexts of another length: then no fold would do."""
+    for entry, decided in records:
+        if isinstance(entry.record, Configured):
+            begun = entry.record.config.get("context", dimension)
+            if begun != dimension:
+                raise _other_context("the journal", begun, dimension)
+        yield entry, decided
+
+
+def _other_context(what: str, begun: object, told: int) -> BadConfig:
+    return BadConfig(f"context: {what} was begun with {begun}, not {told}: use another data folder")
 
 
 class Starts:
@@ -134,10 +152,7 @@ def _bring_up_to_date(state: State, journal: Journal, starts: Starts, config: Co
 
 def _check_fits(state: State, config: Config) -> None:
     if state.pools and state.dimension != config.context:
-        raise BadConfig(
-            f"context: {config.data} was begun with {state.dimension}, not {config.context}: "
-            "use another data folder"
-        )
+        raise _other_context(config.data, state.dimension, config.context)
     for name, pool in state.pools.items():
         if name not in config.pools:
             continue

@@ -88,6 +88,16 @@ class PostgresJournal:
             if self.last()[0] >= entries[-1].number:
                 return
 
+    def probe(self) -> None:
+        """Commit something that leaves no trace: JournalError if nothing can be written now."""
+        writer = self._ready_to_write()
+        try:
+            with writer.transaction():
+                writer.execute(_asked(rows.TRY), (rows.PAGES,))
+                writer.execute(_asked(rows.TRIED))
+        except psycopg.Error as error:
+            raise JournalError(_words(error)) from None
+
     def last(self) -> tuple[int, int]:
         """The number and time of the last record; (0, 0) if there is none."""
         # The owner asks under its lock: so no commit of a connection that it lost is still on its

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from topstory.serving.config import ROLES, Config, KeyConfig
+from topstory.serving.configuring import BadConfig
 from topstory.serving.keys import new_key
 from topstory.serving.signing import Signer, new_secret
+from topstory.serving.snapshots import sync_folder
 
 SIGNING = "# Signs decision ids. The last line signs, all are accepted.\n"
 KEYS = "# A key with all roles, made at the first start.\n"
@@ -25,19 +28,33 @@ def signer_of(config: Config) -> Signer:
         if not path.exists():
             _write(path, f'{SIGNING}k1 = "{new_secret()}"\n')
         told = _read(path)
+        if not told:
+            raise BadConfig(
+                f"{path}: it holds no secret: restore it from a backup; if it is removed, another "
+                "is made, and ids of earlier decisions are refused"
+            )
     return Signer({name: bytes.fromhex(secret) for name, secret in told.items()})
 
 
-def keys_of(config: Config) -> tuple[tuple[KeyConfig, ...], str | None]:
-    """The configured keys, or one that is made once: then the key itself, to be told."""
+def keys_of(
+    config: Config, tell: Callable[[str], None] = lambda words: None
+) -> tuple[tuple[KeyConfig, ...], bool]:
+    """The configured keys, or one that is made and told once; whether it was made now."""
     if config.keys:
-        return config.keys, None
+        return config.keys, False
     path = Path(config.data) / "keys.toml"
-    made = None
-    if not path.exists():
-        made, digest = new_key()
+    made = not path.exists()
+    if made:
+        key, digest = new_key()
+        # Before it is kept: whatever ends this process, no key is in force that nobody was told.
+        tell(f"A key with all roles, told this once: {key}")
         _write(path, KEYS + key_entry("first", digest))
-    return msgspec.convert(_read(path)["keys"], tuple[KeyConfig, ...]), made
+    try:
+        return msgspec.convert(_read(path)["keys"], tuple[KeyConfig, ...]), made
+    except (KeyError, msgspec.ValidationError):
+        raise BadConfig(
+            f"{path}: it holds no keys; remove it, and the next start makes one and tells it"
+        ) from None
 
 
 def key_entry(name: str, digest: str, roles: tuple[str, ...] = ROLES) -> str:
@@ -54,13 +71,20 @@ def key_entry(name: str, digest: str, roles: tuple[str, ...] = ROLES) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text("utf-8"))
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadConfig(f"{path}: not a TOML file: {error}") from None
 
 
 def _write(path: Path, text: str) -> None:
-    """There from the beginning with nobody else's eyes on it."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    """There whole or not at all, and from the beginning with nobody else's eyes on it."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+    os.replace(fresh, path)
+    sync_folder(path.parent)

@@ -35,7 +35,7 @@ def serve(config: Config, tell: Tell) -> None:
     (listening,) = listen(config)
     opening = open_folder(config)
     try:
-        keys, made = keys_of(config)
+        keys, made = keys_of(config, tell)
         service = Service(config, opening, signer_of(config))
         for decider in service.deciders.values():
             warm_up(decider.pool, decider.traffic)

@@ -74,9 +74,13 @@ class Service(Ledger):
         at = self.clock.now()
         new: dict[str, list[Asking]] = {}  # by pool
         requests: set[str] = set()
+        for pool in self.turns.held():  # whom the last edit held up is among those who ask
+            if pool not in self._edits:
+                self.turns.through(pool, self)
         for each in asked:
             pool, request = each.decider.pool.name, each.asked.request
             if pool in self._edits:  # what is decided after an edit must see it
+                self.turns.hold(pool, self)
                 self._edits[pool].then(partial(self._ask, each))
             elif request is None:
                 new.setdefault(pool, []).append(each)

@@ -107,7 +107,7 @@ class Snapshots:
             try:
                 self._fill(unfinished, picture)
                 unfinished.rename(target)
-                _sync(self.folder)
+                sync_folder(self.folder)
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
             for number in self.numbers()[KEPT:]:
@@ -148,7 +148,7 @@ class Snapshots:
             file.write(msgspec.json.encode(sealed))
             file.flush()
             os.fsync(file.fileno())
-        _sync(folder)
+        sync_folder(folder)
 
     def _read(self, folder: Path) -> State:
         sealed = msgspec.json.decode((folder / "state.json").read_bytes(), type=Sealed)
@@ -175,7 +175,8 @@ def checksum(path: Path) -> str:
     return blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Have the names in it last."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -116,6 +116,17 @@ class SqliteJournal:
     def _write(self, made: list[tuple[Any, ...]]) -> None:
         self._writer.execute(_insert(len(made)), list(chain.from_iterable(made)))
 
+    def probe(self) -> None:
+        """Commit something that leaves no trace: JournalError if nothing can be written now."""
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._writer.execute(rows.TRY, (rows.PAGES,))
+            self._writer.execute(rows.TRIED)
+            self._writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._undo()
+            raise JournalError(str(error)) from None
+
     def last(self) -> tuple[int, int]:
         """The number and time of the last record; (0, 0) if there is none."""
         found = self._one(rows.LAST)
@@ -181,6 +192,8 @@ class SqliteJournal:
 
     def _stream(self, query: str, *parameters: Any) -> Iterator[Any]:
         try:
-            yield from self._reader.execute(query, parameters)
+            # No `yield from`: one that is left halfway would close its cursor, perhaps after this.
+            for found in self._reader.execute(query, parameters):  # noqa: UP028
+                yield found
         except sqlite3.Error as error:
             raise JournalError(str(error)) from None

@@ -147,6 +147,35 @@ def test_an_edit_is_seen_by_every_worker_at_once(served: Served) -> None:
     assert exported.events == len(decided)
 
 
+def test_editors_do_not_keep_a_visitor_waiting(served: Served) -> None:
+    edits = 0
+
+    async def edit(client: ts.AsyncClient, name: str) -> None:
+        nonlocal edits
+        for round_ in range(8):
+            said = ArticleRequest(features=(0.5, 1.0), title=f"{round_}")
+            await client.put_article("front", name, said)
+            edits += 1
+        await client.remove_article("front", name)
+
+    async def work() -> int:
+        async with connected(served) as clients:
+            visitor, *editors = clients
+            editing = [
+                asyncio.create_task(edit(each, f"edited-{i}")) for i, each in enumerate(editors)
+            ]
+            longest = 0
+            while edits < 8 * len(editors):
+                before = edits
+                await visitor.decide(USER)
+                longest = max(longest, edits - before)
+            await asyncio.gather(*editing)
+        return longest
+
+    # An edit or two, and what was answered before the visitor came.
+    assert asyncio.run(work()) <= 2 * CONNECTIONS
+
+
 def test_staleness_is_bounded_and_reported(served: Served) -> None:
     with ts.Client(served.url, served.key, timeout=60) as client:
         made = client.decide(USER)

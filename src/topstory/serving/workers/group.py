@@ -89,7 +89,13 @@ class Group(Collector):
                 self._listening[place].close()
                 log.error("worker %d cannot be started: %s", place, error)
                 await asyncio.sleep(LONGEST_PAUSE)
-        await self.members[place].talk(self._config, self._make, self._counted)
+        member = self.members[place]
+        try:
+            await member.talk(self._config, self._make, self._counted)
+        except Exception:  # whatever it was, nobody else would start another one
+            log.exception("worker %d cannot be talked to", place)
+            member.process.kill()
+            member.gone.set()
 
     async def gather(self) -> None:
         """Have all tell what they have counted."""

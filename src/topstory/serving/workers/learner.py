@@ -88,16 +88,19 @@ class Learner:
     def _proposed(self, told: Proposed) -> None:
         editing = self._service.editing(told.pool)
         if editing is not None:  # what is decided after an edit must see it
+            self._service.turns.hold(told.pool, self)
             editing.then(lambda _: self._say(Outdated(told.first, len(told.decided))))
             return
         at = self._service.clock.now()
         if told.edition != self._publisher.editions[told.pool]:
+            self._service.turns.hold(told.pool, self)
             self._say(Outdated(told.first, len(told.decided)))
             return
         if not told.begins <= at < min(told.ends, self._publisher.until):
             self._publisher.publish()  # the worker's clock may be behind ours, or before
             self._say(Outdated(told.first, len(told.decided)))
             return
+        self._service.turns.through(told.pool, self)
         run: list[Remembered] = []  # numbered one after the other
         for i, decided in enumerate(told.decided):
             try:

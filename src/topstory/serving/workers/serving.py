@@ -48,7 +48,7 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
     signer = signer_of(config)  # makes its file, which workers read
-    keys, made = keys_of(config)
+    keys, made = keys_of(config, tell)
     limits, requests, writer = config.limits, Requests(), Writer()
     board = Board(len(keys), config.workers)
     for place in range(len(keys)):
