@@ -95,7 +95,7 @@ def fingerprint(log: EventLog) -> str:
 def _contents(profiles: Table) -> Iterator[Any]:
     """All that a table of raw profiles says, however it is cut into chunks."""
     for name in profiles.column_names:
-        column = profiles.column(name).unify_dictionaries().combine_chunks()
+        column: Any = profiles.column(name).unify_dictionaries().combine_chunks()
         yield repr((name, str(column.type), len(column))).encode()
         if pa.types.is_list(column.type):
             yield column.value_lengths().fill_null(-1).to_numpy()

@@ -32,7 +32,7 @@ def report(study: Study) -> Report:
     shown = logs["tuning"].memberships if "tuning" in logs else None
     return Report(
         title="Which policy to run",
-        summary=summary(table, clouds, searched),
+        summary=summary(study, clouds, searched),
         table=table,
         curves=curves(study),
         tuning_omniscient=number(best.relative_ctr, best.relative_interval),
