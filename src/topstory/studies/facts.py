@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BINS = 20
 EXPLORATION = "exploration"
+FEATURE_MODEL = "feature model"  # what tells a study from others, beside its three logs
 ENTRIES = 1 << 22  # hashed at a time
 
 
@@ -37,6 +38,15 @@ class LogSummary(msgspec.Struct, frozen=True):
     inspection: Inspection
     memberships: Memberships | None
     offset_by: str | None = None  # of an exploration: how the warm policies' offset is fitted
+
+
+def called(role: str) -> str:
+    """What a study is known by, in words.
+
+    >>> called("tuning"), called(FEATURE_MODEL)
+    ('tuning log', 'feature model')
+    """
+    return role if role == FEATURE_MODEL else f"{role} log"
 
 
 def summarise(role: str, log: EventLog) -> LogSummary:
