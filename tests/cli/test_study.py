@@ -22,7 +22,7 @@ def given(logs: Path) -> tuple[object, ...]:
     """A study of logs on disk."""
     return (
         *("--tuning", logs / "uniform", "--evaluation", logs / "explored"),
-        *("--exploration", logs / "explored"),
+        *("--exploration", logs / "uniform"),
         *SMALL,
     )
 
@@ -48,7 +48,7 @@ def test_it_tells_what_study_finds(logs: Path, tmp_path: Path) -> None:
         for role, name in (
             ("tuning", "uniform"),
             ("evaluation", "explored"),
-            ("exploration", "explored"),
+            ("exploration", "uniform"),
         )
     }
     found = ts.study(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.cli.running import answer, run
+from tests.features.worlds import little_log
 
 import topstory as ts
 
@@ -62,3 +64,23 @@ def test_wrong_usage_is_told(
 def test_a_log_that_is_not_uniform_is_told_loudly(logs: Path) -> None:
     told = run("tune", logs / "biased", "--policy", "ucb", "--grid", "0.1,0.2")
     assert told.stderr.count("were not shown uniformly") == 1
+
+
+def test_without_a_click_no_value_is_called_the_best(tmp_path: Path, logs: Path) -> None:
+    log = ts.EventLog.read(logs / "plain")
+    replace(log, payoff=0 * log.payoff).write(tmp_path / "log")
+    arguments = ("tune", tmp_path / "log", "--policy", "ucb", "--grid", "0.1,0.5")
+    printed = run(*arguments).stdout
+    assert "Best" not in printed
+    assert "Nothing was clicked in the deployment bucket" in printed
+    points = answer(*arguments)["curves"][0]["points"]
+    assert [point["chosen"] for point in points] == [False, False]
+
+
+def test_a_policy_that_is_told_nothing_of_the_user_is_told_of(tmp_path: Path) -> None:
+    little_log().write(tmp_path / "raw")
+    arguments = ("tune", tmp_path / "raw", "--grid", "0.1,0.5", "--policy")
+    told = run(*arguments, "linucb-disjoint").stderr
+    assert "contexts are the constant alone, so linucb-disjoint knows nothing of the user" in told
+    assert "topstory features fit" in told
+    assert run(*arguments, "ucb").stderr == ""

@@ -204,7 +204,7 @@ def _lines(out: Path) -> int:
 
 def test_runs_of_two_logs_are_never_mixed(tmp_path: Path) -> None:
     small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0])
-    other = {**logs(), "evaluation": logs()["tuning"]}
+    other = {**logs(), "evaluation": logs()["evaluation"][1:]}
     with pytest.raises(ValueError, match="holds a study of another evaluation log"):
         small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0], **other)
 
@@ -253,6 +253,14 @@ def test_the_ridge_is_searched_beside_the_papers_one(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_given_twice_is_studied_once(tmp_path: Path) -> None:
+    twice = {"sizes": [1, 1.0], "epsilons": [0.1, 0.1], "alphas": [0.3, 0.3]}
+    found = small_study(tmp_path / "out", policies=["ucb"], **twice)
+    assert found.settings.sizes == found.report().table.sizes == (1.0,)
+    assert [len(row.cells) for row in found.report().table.rows] == [1, 1]
+    assert [len(curve.points) for curve in found.report().curves] == [1, 1]
+
+
 def test_without_exploration_the_tuning_logs_first_tenth_serves(tmp_path: Path) -> None:
     given = {**logs(), "exploration": None}
     found = small_study(tmp_path / "out", sizes=[1.0], **given)
@@ -283,6 +291,14 @@ def test_the_runs_are_written_as_parquet(study: ts.Study) -> None:
         ({"engine": "spark"}, "engine must be one of serial, local, ray"),
         ({"sizes": [2.0]}, "a size is above 0 and at most 1"),
         ({"tuning": logs()["tuning"][:0]}, "the tuning log has no events"),
+        (
+            {"tuning": logs()["evaluation"]},
+            "the tuning log and the evaluation log are the same: .* that no choice has seen",
+        ),
+        (
+            {"exploration": logs()["evaluation"]},
+            "the exploration log and the evaluation log are the same",
+        ),
         (
             {"evaluation": without_features(logs()["evaluation"])},
             "the evaluation log's articles have no features, and the tuning log's [0-9]",

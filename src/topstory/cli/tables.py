@@ -25,11 +25,11 @@ def plain_table(*columns: str, title: str | None = None) -> Table:
     return table
 
 
-def show_warning(message: str, console: Console) -> None:
+def show_warning(message: str, console: Console, title: str = "not uniform") -> None:
     """Loudly, on standard error: a panel where that is a terminal, one line where it is a file."""
     if console.is_terminal:
         text = Text(message, style="bold yellow")
-        console.print(Panel(text, title="not uniform", border_style="bold red"))
+        console.print(Panel(text, title=title, border_style="bold red"))
     else:
         print(f"WARNING: {message}", file=sys.stderr)
 

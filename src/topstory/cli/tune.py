@@ -8,7 +8,7 @@ import typer
 from topstory.cli.options import Address, AsJson, Bucket, EngineName, Repeats, Seed
 
 if TYPE_CHECKING:
-    from topstory.cli.tune_report import TuneReport
+    from topstory.cli.tune_report import CurveReport, TuneReport
 
 
 def tune(
@@ -67,7 +67,7 @@ def tune(
     from topstory.cli.printing import print_json
     from topstory.cli.progress import work_bar
     from topstory.cli.tune_report import tune_report
-    from topstory.cli.warnings import told_once
+    from topstory.cli.warnings import told_once, warn_of_constant
     from topstory.engines import engine as named_engine
     from topstory.evaluation.tuning import parameter_name
 
@@ -86,6 +86,7 @@ def tune(
         _, offset, events = explored(source, other)
         given = {"offset": offset}
     console = remarks()
+    warn_of_constant(source, policy, console)
     with told_once(console), work_bar(console, policy) as progress:
         tuning = ts.tune(
             policy,
@@ -126,9 +127,7 @@ def _show(report: "TuneReport") -> None:
                 style="bold" if point.chosen else None,
             )
         console.print(table)
-        chosen = next(point for point in curve.points if point.chosen)
-        listed = ", ".join(f"{name} {value:g}" for name, value in chosen.parameters.items())
-        console.print(f"\nBest in the {report.on} bucket: {listed}\n", style="bold")
+        console.print(f"\n{_best(report, curve)}\n", style="bold")
     seeds = max(point.repeats for curve in report.curves for point in curve.points)
     console.print(
         f"{count(report.events, 'event')}; relative CTRs, with 95 % intervals"
@@ -136,6 +135,14 @@ def _show(report: "TuneReport") -> None:
         style="dim",
         soft_wrap=True,
     )
+
+
+def _best(report: "TuneReport", curve: "CurveReport") -> str:
+    for point in curve.points:
+        if point.chosen:
+            listed = ", ".join(f"{name} {value:g}" for name, value in point.parameters.items())
+            return f"Best in the {report.on} bucket: {listed}"
+    return f"Nothing was clicked in the {report.on} bucket: no value is known to be the best."
 
 
 def _title(report: "TuneReport", size: float) -> str:

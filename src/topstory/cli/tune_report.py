@@ -29,7 +29,7 @@ class PointReport(msgspec.Struct, frozen=True):
     learning: Annotated[EstimateReport, Meta(description="explored, and learned from")]
     repeats: Annotated[int, Meta(description="seeds that were averaged")]
     seconds: Annotated[float, Meta(description="taken by their replays, one after the other")]
-    chosen: Annotated[bool, Meta(description="the best of its curve")]
+    chosen: Annotated[bool, Meta(description="the best of its curve; none if nothing was clicked")]
 
 
 class CurveReport(msgspec.Struct, frozen=True):
@@ -67,11 +67,19 @@ def tune_report(log: str, events: int, tuning: Tuning) -> TuneReport:
         curves=tuple(
             CurveReport(
                 size,
-                tuple(_point(point, point is tuning.best(size)) for point in tuning.curve(size)),
+                tuple(
+                    _point(point, point is tuning.best(size) and _known(point, tuning.on))
+                    for point in tuning.curve(size)
+                ),
             )
             for size in tuning.sizes
         ),
     )
+
+
+def _known(point: Point, bucket: str) -> bool:
+    estimate: Estimate = getattr(point, bucket)
+    return math.isfinite(estimate.value)
 
 
 def _point(point: Point, chosen: bool) -> PointReport:

@@ -1,4 +1,4 @@
-"""The warning that a log is not uniform: loud, once, on standard error."""
+"""Warnings, loud and once, on standard error: of a log not uniform, or without features."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
+from topstory.cli.exploring import Source
 from topstory.cli.tables import show_warning
 from topstory.evaluation import NotUniformWarning
 
@@ -27,3 +28,18 @@ def told_once(console: Console) -> Iterator[list[str]]:
         # Ignored: its stub asks for every parameter by name; warnings passes them by place.
         warnings.showwarning = tell  # type: ignore[assignment]
         yield told
+
+
+def warn_of_constant(source: Source, policy: str, console: Console) -> None:
+    """Say that a policy which looks at the user will see nothing, if that is so."""
+    if source.log.dimension > 1 or "-" not in policy:
+        return
+    message = (
+        f"{source.name}: contexts are the constant alone, so {policy} knows nothing of the user"
+    )
+    if source.log.profiles is not None:
+        message += (
+            "; make features of its raw profiles first: topstory features fit, then topstory "
+            "features apply"
+        )
+    show_warning(message, console, "no features")

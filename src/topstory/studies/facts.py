@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from topstory.events import EventLog, Inspection, inspect
 from topstory.events.contexts import SparseContexts
 from topstory.features.offset import offset_by
 
+if TYPE_CHECKING:
+    from pyarrow import Table
+
 BINS = 20
 EXPLORATION = "exploration"
+FEATURE_MODEL = "feature model"  # what tells a study from others, beside its three logs
 ENTRIES = 1 << 22  # hashed at a time
 
 
@@ -32,6 +38,15 @@ class LogSummary(msgspec.Struct, frozen=True):
     inspection: Inspection
     memberships: Memberships | None
     offset_by: str | None = None  # of an exploration: how the warm policies' offset is fitted
+
+
+def called(role: str) -> str:
+    """What a study is known by, in words.
+
+    >>> called("tuning"), called(FEATURE_MODEL)
+    ('tuning log', 'feature model')
+    """
+    return role if role == FEATURE_MODEL else f"{role} log"
 
 
 def summarise(role: str, log: EventLog) -> LogSummary:
@@ -67,15 +82,33 @@ def memberships(log: EventLog) -> Memberships | None:
 
 
 def fingerprint(log: EventLog) -> str:
-    """A hash of all that a replay reads of a log, so that runs of two logs are never mixed."""
+    """A hash of all that a study reads of a log, so that runs of two logs are never mixed."""
     digest = blake2b(digest_size=12)
     digest.update(repr((len(log), log.dimension, log.article_ids)).encode())
     users = log.users
     columns: list[Any] = [log.pool, log.position, log.payoff, log.pool_offsets, log.pool_members]
     columns += [log.features, log.recorded_propensity]
     columns += [None if log.times is None else log.times.ticks]
+    columns += [None if log.visitors is None else log.visitors.number]
     columns += [users.indices, users.indptr] if isinstance(users, SparseContexts) else [users]
     for column in columns:
         if column is not None:
             digest.update(np.ascontiguousarray(column).data)
+    # A raw log's contexts are the constant: its profiles are what features are made of.
+    for table in (log.profiles, log.article_profiles):
+        if table is not None:
+            for part in _contents(table):
+                digest.update(part)
     return digest.hexdigest()
+
+
+def _contents(profiles: Table) -> Iterator[Any]:
+    """All that a table of raw profiles says, however it is cut into chunks."""
+    for name in profiles.column_names:
+        column: Any = profiles.column(name).unify_dictionaries().combine_chunks()
+        yield repr((name, str(column.type), len(column))).encode()
+        if pa.types.is_list(column.type):
+            yield column.value_lengths().fill_null(-1).to_numpy()
+            column = column.flatten()
+        yield column.indices.fill_null(-1).to_numpy()
+        yield repr(column.dictionary.to_pylist()).encode()

@@ -16,7 +16,7 @@ from typing import Self
 import msgspec
 
 from topstory.evaluation import Outcome, Run
-from topstory.studies.facts import LogSummary
+from topstory.studies.facts import LogSummary, called
 
 try:
     import fcntl
@@ -115,8 +115,8 @@ class Journal:
             ours, theirs = wanted.logs.get(role, "none"), heading.logs.get(role, "none")
             if ours != theirs:
                 raise ValueError(
-                    f"{self.folder}: holds a study of another {role} log: {theirs}, not {ours}; "
-                    "name a new folder"
+                    f"{self.folder}: holds a study of another {called(role)}: {theirs}, not "
+                    f"{ours}; name a new folder"
                 )
         for line in others:
             if isinstance(line, Recorded):

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
+from topstory.engines import Engine
 from topstory.events import EventLog
+from topstory.features import FeatureBuilder
 from topstory.features.offset import fit_warm_offset
-from topstory.studies.facts import fingerprint
+from topstory.studies.facts import EXPLORATION, FEATURE_MODEL, fingerprint
+from topstory.studies.learned_features import builder, described, learned
 
 FIRST_TENTH = "the tuning log's first tenth"
 
@@ -54,26 +58,29 @@ class OwnLogs:
         exploration: a third for the warm policies' offsets; without it they are fitted on the
             tuning log's first tenth, and tuning is done on the rest. Where all three are raw, the
             features are learned from it too.
+        folder: of the study, where features are kept.
+        engine: what they are learned by.
+        seed: of their fit.
     """
 
     tuning: EventLog
     evaluation: EventLog
-    exploration: EventLog | None = None
+    exploration: EventLog | None
+    folder: Path
+    engine: Engine
+    seed: int
 
     def __post_init__(self) -> None:
         given = {"tuning": self.tuning, "evaluation": self.evaluation}
         if self.exploration is not None:
-            given["exploration"] = self.exploration
-        raw = {role for role, log in given.items() if log.profiles is not None}
-        if raw and raw != {*given, "exploration"}:
-            raise ValueError(
-                f"features are made of raw profiles, by a log of random exploration, for all logs "
-                f"or for none: here the {' and '.join(sorted(raw))} log has them, of "
-                f"{', '.join(given)}"
-            )
+            given[EXPLORATION] = self.exploration
+        raw = [role for role, log in given.items() if _raw(log)]
         for role, log in given.items():
             if not len(log):
                 raise ValueError(f"the {role} log has no events")
+        if raw:
+            _check_raw(raw, list(given))
+        for role, log in given.items():
             if log.dimension != self.tuning.dimension:
                 raise ValueError(
                     f"the {role} log's contexts have {log.dimension} features, and the tuning "
@@ -84,13 +91,21 @@ class OwnLogs:
                     f"the {role} log's articles have {_features(log)} features, and the tuning "
                     f"log's {_features(self.tuning)}: a study needs the same for all"
                 )
+        for role in ("tuning", EXPLORATION):
+            if self.known_by[role] == self.known_by["evaluation"]:
+                raise ValueError(
+                    f"the {role} log and the evaluation log are the same: policies are judged on "
+                    "events that no choice has seen; give a log of another time, or split this "
+                    "one by time (EventLog.between)"
+                )
 
     @cached_property
     def known_by(self) -> dict[str, str]:
-        """Their contents."""
+        """Their contents, and how features are made of them if they are raw."""
         known = {"tuning": fingerprint(self.tuning), "evaluation": fingerprint(self.evaluation)}
         explored = FIRST_TENTH if self.exploration is None else fingerprint(self.exploration)
-        return {**known, "exploration": explored}
+        model = {FEATURE_MODEL: described(self._builder)} if _raw(self.tuning) else {}
+        return {**known, EXPLORATION: explored, **model}
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -102,7 +117,7 @@ class OwnLogs:
     def logs(self) -> Logs:
         """With features made of raw profiles, if they are raw; or with the tuning log split."""
         if self.exploration is not None:
-            if self.exploration.profiles is not None:
+            if _raw(self.exploration):
                 return self._featured(self.exploration)
             return Logs(self.tuning, self.evaluation, self.exploration)
         tenth = len(self.tuning) // 10
@@ -110,11 +125,43 @@ class OwnLogs:
             return Logs(self.tuning, self.evaluation, None)
         return Logs(self.tuning[tenth:], self.evaluation, self.tuning[:tenth])
 
-    def _featured(self, exploration: EventLog) -> Logs:
-        from topstory.features import FeatureBuilder
+    @property
+    def _builder(self) -> FeatureBuilder:
+        return builder(self.engine, self.seed)
 
-        builder = FeatureBuilder().fit(exploration)
-        return Logs(*(builder.apply(log) for log in (self.tuning, self.evaluation, exploration)))
+    def _featured(self, exploration: EventLog) -> Logs:
+        model = learned(self._builder, exploration, self.folder)
+        return Logs(*(model.apply(log) for log in (self.tuning, self.evaluation, exploration)))
+
+
+def _raw(log: EventLog) -> bool:
+    """Whether its features are still to be made; a log with contexts is taken as it is."""
+    return log.profiles is not None and log.dimension == 1
+
+
+def _check_raw(raw: list[str], given: list[str]) -> None:
+    if EXPLORATION not in given:
+        raise ValueError(
+            f"{_listed(raw)} raw: features are learned from the raw profiles of a log of random "
+            "exploration; give one with --exploration, or make features first (topstory features "
+            "fit, topstory features apply)"
+        )
+    if len(raw) < len(given):
+        others = [role for role in given if role not in raw]
+        raise ValueError(
+            f"{_listed(raw)} raw, and {_listed(others)} not: a study learns features for all of "
+            "its logs or for none; give all of them raw, or make features first (topstory "
+            "features apply)"
+        )
+
+
+def _listed(roles: list[str]) -> str:
+    """The logs, and whether they are one or several.
+
+    >>> _listed(["tuning"]), _listed(["tuning", "evaluation"])
+    ('the tuning log is', 'the tuning and the evaluation log are')
+    """
+    return f"the {' and the '.join(roles)} log {'is' if len(roles) == 1 else 'are'}"
 
 
 def _features(log: EventLog) -> int | str:

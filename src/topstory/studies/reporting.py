@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from topstory.report import LogFacts, Report
-from topstory.studies.facts import EXPLORATION, LogSummary
+from topstory.studies.facts import EXPLORATION, LogSummary, called
 from topstory.studies.figures import curves, histogram, ridges, scatters, series
 from topstory.studies.numbers import number
 from topstory.studies.settings import LEARNERS, Settings
@@ -32,7 +32,7 @@ def report(study: Study) -> Report:
     shown = logs["tuning"].memberships if "tuning" in logs else None
     return Report(
         title="Which policy to run",
-        summary=summary(table, clouds, searched),
+        summary=summary(study, clouds, searched),
         table=table,
         curves=curves(study),
         tuning_omniscient=number(best.relative_ctr, best.relative_interval),
@@ -91,7 +91,7 @@ def _settings(study: Study) -> list[tuple[str, str]]:
         "1; 3 at sizes of 5 % and below" if settings.repeats is None else f"{settings.repeats}"
     )
     return [
-        *((f"{role} log", known) for role, known in study.known_by.items()),
+        *((called(role), known) for role, known in study.known_by.items()),
         ("policies", ", ".join(settings.policies)),
         ("data sizes", ", ".join(f"{100 * size:g} %" for size in settings.sizes)),
         ("ε tried", _grid(settings, "egreedy")),

@@ -57,9 +57,9 @@ def checked(
         raise ValueError(f"tune_on must be 'deployment' or 'learning', got {tune_on!r}")
     return Settings(
         policies=names,
-        sizes=SIZES if sizes is None else tuple(float(size) for size in sizes),
-        epsilons=None if epsilons is None else tuple(float(value) for value in epsilons),
-        alphas=None if alphas is None else tuple(float(value) for value in alphas),
+        sizes=SIZES if sizes is None else tuple(dict.fromkeys(map(float, sizes))),
+        epsilons=None if epsilons is None else tuple(dict.fromkeys(map(float, epsilons))),
+        alphas=None if alphas is None else tuple(dict.fromkeys(map(float, alphas))),
         ridges=RIDGES[1:] if tune_ridge else (),
         repeats=repeats,
         tune_on=tune_on,

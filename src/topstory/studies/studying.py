@@ -61,7 +61,8 @@ def study(
             or `paper` (4.7 M and 36 M).
         tuning: your own log to choose parameters on, with `evaluation`, instead of simulated ones.
         evaluation: your own log to judge policies on.
-        exploration: a log of random exploration that the warm policies' offsets are fitted on.
+        exploration: a log of random exploration that the warm policies' offsets are fitted on, and
+            features if the logs are raw: with profiles, and contexts of the constant alone.
         policies: names of those to compare; by default all ten that learn.
         sizes: the shares of retained events to learn from; by default the paper's six.
         epsilons: values of ε to try.
@@ -96,7 +97,7 @@ def study(
     where = named_engine(engine)
     source: Source
     if tuning is not None and evaluation is not None:
-        source = OwnLogs(tuning, evaluation, exploration)
+        source = OwnLogs(tuning, evaluation, exploration, Path(out), where, seed)
     elif tuning is not None or evaluation is not None or exploration is not None:
         raise ValueError("logs of your own come in pairs: give both tuning and evaluation")
     elif scale not in SCALES:

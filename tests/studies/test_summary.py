@@ -1,0 +1,126 @@
+"""What a study says is what is sure: luck is not told as a finding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import numpy as np
+import pytest
+from tests.studies.small import logs, small_study
+
+import topstory as ts
+from topstory.evaluation import mean_lift
+from topstory.report import Number, Ridge
+from topstory.studies import contenders as rivals
+from topstory.studies.summary import summary
+
+POLICIES = ("egreedy", "ucb", "egreedy-disjoint", "linucb-disjoint", "linucb-hybrid")
+
+
+def anyones(log: ts.EventLog) -> ts.EventLog:
+    """The log with its users shuffled: who came tells nothing."""
+    order = np.random.default_rng(5).permutation(len(log))
+    return replace(log, users=np.asarray(log.users)[order])
+
+
+def tastes(log: ts.EventLog) -> ts.EventLog:
+    """The log with clicks that the first membership decides: who came tells much."""
+    random, first = np.random.default_rng(6), np.asarray(log.users)[:, 0] > 0.5
+    chance = np.where(first == (log.shown_index % 2 == 0), 0.6, 0.1)
+    return replace(log, payoff=(random.random(len(log)) < chance).astype(np.float32))
+
+
+@cache
+def studied(told: str) -> ts.Study:
+    change = anyones if told == "nothing" else tastes
+    given = {role: change(log) for role, log in logs().items()}
+    out = Path(mkdtemp()) / "out"
+    return small_study(out, policies=POLICIES, tune_ridge=told == "much", **given)
+
+
+def sentences(told: str) -> str:
+    return "\n".join(studied(told).report().summary)
+
+
+def test_features_that_tell_nothing_are_not_said_to_help() -> None:
+    """Some policy that uses them is ahead by luck, so that a point estimate would mislead."""
+    study = studied("nothing")
+    plain = max(study.report().table.rows[:2], key=lambda row: row.cells[0].deploy.value or 0)
+    lifts = [
+        mean_lift(
+            study.buckets(policy, 1.0, "deployment"),
+            study.buckets(plain.policy, 1.0, "deployment"),
+        )
+        for policy in POLICIES[2:]
+    ]
+    assert max(lift.value for lift in lifts) > 0
+    assert max(lift.interval.low for lift in lifts) <= 0
+    assert "helps:" not in sentences("nothing")
+    assert "chose most" not in sentences("nothing")
+
+
+def test_features_that_tell_much_are_said_to_help() -> None:
+    assert "Knowing the user helps: 3 of 3 policies" in sentences("much")
+    assert "none of the policies that use features" not in sentences("much")
+
+
+def test_only_policies_that_know_the_user_are_said_to_lift_articles() -> None:
+    (told,) = [each for each in sentences("much").splitlines() if "chose most" in each]
+    assert told.startswith(("The articles that ε-greedy (", "The articles that linucb ("))
+
+
+def test_an_upper_confidence_bound_is_counted_only_where_it_is_sure() -> None:
+    study = studied("nothing")
+    sure = sum(
+        mean_lift(
+            study.buckets(ours, 1.0, "learning"), study.buckets(theirs, 1.0, "learning")
+        ).interval.low
+        > 0
+        for ours, theirs in (("ucb", "egreedy"), ("linucb-disjoint", "egreedy-disjoint"))
+    )
+    assert f"with {sure or 'none'} of 2 models an upper confidence bound surely" in sentences(
+        "nothing"
+    )
+
+
+def test_the_baseline_is_not_compared_with_itself() -> None:
+    assert rivals.best(rivals.contenders(studied("nothing"), 0.05)).policy == "egreedy"
+    (told,) = [s for s in sentences("nothing").splitlines() if s.startswith("With 5 % of the data")]
+    assert told.startswith("With 5 % of the data no policy earned more than ε-greedy: ")
+
+
+def test_the_advice_knows_the_ridges_that_were_searched() -> None:
+    study = studied("much")
+    found = rivals.best(rivals.contenders(study, 1.0))
+    candidates = [row.cells[0].deploy.value or 0 for row in study.report().table.rows]
+    candidates += [each.tuned.value or 0 for each in study.report().ridges if each.size == 1.0]
+    assert found.ctr().value == max(candidates)
+    assert any(each.parameters.get("ridge") for each in rivals.contenders(study, 1.0))
+    told = study.report().summary[0]
+    assert told.startswith(f"Deploy {found.name} with ")
+    assert ("ridge = " in told) == ("ridge" in found.parameters)
+
+
+@pytest.mark.parametrize(
+    ("gains", "words"),
+    [
+        ([(0.12, -0.02, 0.34), (0.01, -0.1, 0.1)], "nothing on the table for sure; perhaps with"),
+        (
+            [(0.12, -0.02, 0.34), (0.03, 0.01, 0.1)],
+            "1 of 2 cells, most with b at 100 % of the data",
+        ),
+        ([(-0.1, -0.2, 0.0), (-0.01, -0.1, 0.1)], "left nothing on the table: no other earned"),
+    ],
+)
+def test_a_ridge_is_surely_better_or_perhaps(
+    gains: list[tuple[float, float, float]], words: str
+) -> None:
+    one = Number(1.0)
+    ridges = [
+        Ridge("linucb-disjoint", name, 1.0, 30.0, 0.1, one, one, Number(*gain))
+        for name, gain in zip("ab", gains, strict=True)
+    ]
+    assert words in summary(studied("nothing"), (), ridges)[-1]
