@@ -401,7 +401,8 @@ def test_no_client_id_has_a_character_that_databases_cannot_keep(field: str) -> 
     """PostgreSQL's text has no NUL: one such id would fail the commit of everybody's records."""
     decoder = msgspec.json.Decoder(DecideRequest)
     body = b'{"user": [1], "%s": "a%sb\\n"}'
-    assert decoder.decode(body % (field.encode(), b"\\u0001\\n\xc3\xbc"))
+    told = decoder.decode(body % (field.encode(), b"\\u0001\\n\xc3\xbc"))
+    assert getattr(told, field) == "a\x01\nüb\n"
     with pytest.raises(msgspec.ValidationError):
         decoder.decode(body % (field.encode(), b"\\u0000"))
 
