@@ -296,6 +296,9 @@ def test_a_request_that_is_never_whole_is_hung_up_on(served: Served) -> None:
         assert answer.startswith(b"HTTP/1.1 408"), (half, answer)
         assert b"too_slow" in answer
         assert 0.3 < time.monotonic() - began < 5
+    whole = b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n"
+    answer = raw(served, whole + b"POST /v1/dec")  # nor does a whole one before it
+    assert (b" 200 " in answer, b" 408 " in answer) == (True, True)
     # A byte now and then does not help, and neither do empty lines.
     letters = [b"%c" % letter for letter in b"POST /v1/decide HTTP/1.1"]
     assert b"408" in raw(served, *letters, pause=0.1)[:20]

@@ -69,10 +69,12 @@ async def connected(
         await loop.sock_connect(client, listening.getsockname())
         while not made or made[0].transport is None:
             await asyncio.sleep(0)
-        yield client, made[0]
-        made[0].transport.abort()
-    server.close()
-    await server.wait_closed()
+        try:
+            yield client, made[0]
+        finally:
+            made[0].transport.abort()
+            server.close()
+            await server.wait_closed()
 
 
 async def _no_app(scope: Any, receive: Any, send: Any) -> None:

@@ -203,6 +203,8 @@ class GuardedProtocol(HttpToolsProtocol):
             self.server_state.total_requests += 1
             if not self._in_message:
                 self._expect(self.timeout_keep_alive, idle=True)
+            elif self._deadline is None:  # a part of the next one came while this one was answered
+                self._expect(self.limits.request_seconds, idle=False)
 
     def pause_writing(self) -> None:
         """Answers are not read: neither are requests, or they would pile up here."""
