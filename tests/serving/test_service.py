@@ -18,12 +18,13 @@ import topstory as ts
 from topstory.serving.clock import SECOND, Clock
 from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.pool import context
-from topstory.serving.records import Decided, Paid
+from topstory.serving.records import ArticleFacts, Decided, Paid
 from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.remembering import ROUND
 from topstory.serving.service import Service
 from topstory.serving.signing import Signer
 from topstory.serving.times import moment
+from topstory.serving.views import AT_A_TIME, article_views
 
 USER = (0.2, 0.3, 0.5, 1.0)
 
@@ -330,6 +331,30 @@ def test_a_visitor_waits_for_one_edit_however_many_wait(tmp_path: Path) -> None:
         assert len(made.ranking) == 19
         await asyncio.gather(*edits)
         assert len((await service.decide(DecideRequest(user=USER, slots=20))).ranking) == 10
+
+    run(config(tmp_path), work)
+
+
+def test_visitors_are_answered_while_many_articles_are_listed(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        pool = service.state.pools["front"]
+        for number in range(300):
+            pool.place(ArticleFacts(f"article-{number}", (0.5, 1.0)), number)
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                if turns == 2:
+                    pool.remove("article-299")  # an editor is let in too
+                await asyncio.sleep(0)
+
+        visiting = asyncio.create_task(others())
+        views = await article_views(service, "front")
+        visiting.cancel()
+        assert [each.id for each in views] == [f"article-{number}" for number in range(299)]
+        assert turns >= 300 // AT_A_TIME
 
     run(config(tmp_path), work)
 

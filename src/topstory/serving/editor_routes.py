@@ -56,7 +56,7 @@ class EditorRoutes:
     async def articles(self, request: Request) -> Response:
         """Every article of a pool, and how it does."""
         self._allow(request, "read")
-        return _json(article_views(self._service, request.path_params["pool"]))
+        return _json(await article_views(self._service, request.path_params["pool"]))
 
     async def article(self, request: Request) -> Response:
         """One article."""
