@@ -546,8 +546,8 @@ def test_plain_serve_works_at_once_with_a_key_that_it_tells(tmp_path: Path) -> N
         env=environment,
     )
     assert process.stdout is not None
+    key = process.stdout.readline().split()[-1]  # before it is kept
     url = process.stdout.readline().split()[3].rstrip(",")
-    key = process.stdout.readline().split()[-1]
     with ts.Client(url, key, timeout=60) as client:
         made = client.decide([0.1, 0.2, 0.3, 0.2, 0.2, 1.0], slots=4)
         assert len(made.ranking) == 4
