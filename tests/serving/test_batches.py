@@ -15,11 +15,12 @@ from topstory.kernels import choice, mixture, model
 from topstory.policies.registry import REGISTRY
 from topstory.serving.config import TrafficConfig
 from topstory.serving.deciding import Decider
-from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.messages import ArticleRequest, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.opening import Starts
 from topstory.serving.pool import Pool
 from topstory.serving.records import ArticleFacts, Decided
 from topstory.serving.refusals import Refused
+from topstory.serving.replies import Awaited
 from topstory.serving.service import Service
 from topstory.serving.state import State
 from topstory.serving.traffic import Traffic
@@ -152,3 +153,28 @@ def test_an_editor_waits_for_the_compiler_and_no_visitor_does(tmp_path: Path) ->
         assert (more[:2], more[3:]) == ([True, True], [True, True])
 
     run(config(tmp_path, context=5), work)
+
+
+class Broken:
+    """A reply that nobody can be given."""
+
+    def grant(self, answer: object) -> None:
+        raise RuntimeError("gone")
+
+    def refuse(self, refused: Refused) -> None:
+        raise RuntimeError("gone")
+
+
+@pytest.mark.parametrize("decisions", ["durable", "relaxed"])
+def test_one_who_cannot_be_told_keeps_no_other_from_his_answer(
+    tmp_path: Path, decisions: str
+) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 2)
+        asked, other = DecideRequest(user=(0.2, 0.3, 0.5, 1.0)), Awaited[Decision]()
+        service.ask(asked, Broken())
+        service.ask(asked, other)
+        made = await asyncio.wait_for(other.answer, 10)
+        assert made.article in {"article-0", "article-1"}
+
+    run(config(tmp_path, journal={"decisions": decisions}), work)

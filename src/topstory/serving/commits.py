@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from time import perf_counter
 from typing import Any
@@ -17,6 +17,7 @@ from topstory.serving.refusals import Unavailable
 log = logging.getLogger("topstory.serving")
 
 LINGER = 0.005  # seconds that records may wait for others, if nobody waits for them
+QUICK = 0.002  # seconds: a commit that takes less is waited for; longer ones are worth a thread
 PROBE = 1.0  # seconds between two tries to write, while the last one failed
 BEHIND = "the state could not follow it: restart the service"
 
@@ -54,10 +55,14 @@ class Commit:
 
 
 class Commits:
-    """Hands records to the journal's own thread, one batch at a time, and tells how it went.
+    """Hands records to the journal, one batch at a time, and tells how it went.
 
     While one batch is being synced the next one gathers. `applied` is called with each batch
     after its commit, `lost` with one that failed: then nothing of it is in the journal.
+
+    The journal has a thread of its own. A disk that is `near` and has just been quick is waited
+    for right here: to hand a batch to the thread, and to share the interpreter with it, would take
+    longer. One that was slow, or failed, holds up nobody but those who wait for it: the thread.
     """
 
     def __init__(
@@ -66,8 +71,12 @@ class Commits:
         applied: Callable[[Sequence[Entry]], None],
         lost: Callable[[Sequence[Entry]], None],
         limit: int,
+        near: bool = False,
     ) -> None:
         self._journal, self._applied, self._lost, self._limit = journal, applied, lost, limit
+        self._near = near  # on a disk of this machine
+        self._quick = False  # whether the last commit was
+        self._others: list[Future[object]] = []  # what else the thread was given
         self._waiting: list[Entry] = []
         self._next: Commit | None = None
         self._awaited = False  # whether somebody waits for the next commit
@@ -88,30 +97,43 @@ class Commits:
         """Records that are not committed yet."""
         return len(self._waiting) + self.in_flight
 
-    def append(self, entry: Entry, awaited: bool = True) -> Commit:
-        """Queue a record; its commit is over when its batch is on disk and applied."""
+    @property
+    def room(self) -> int:
+        """How many more records may wait."""
+        return 0 if self.broken else max(0, self._limit - len(self._waiting))
+
+    def gathering(self) -> Commit:
+        """The commit that the next records will be in; refused if there is no room for any."""
         if self.broken:
             raise Unavailable("the state could not follow the journal: restart the service")
         if len(self._waiting) >= self._limit:
-            raise Unavailable("too many records wait for the disk", "overloaded")
+            raise overloaded()
         if self._next is None:
             self._next = Commit()
-        self._waiting.append(entry)
+        return self._next
+
+    def append(self, entries: Sequence[Entry], awaited: bool = True) -> Commit:
+        """Queue records, no more than there is room for; over when they are on disk and applied."""
+        commit = self.gathering()
+        self._waiting += entries
         self._awaited |= awaited
         if self._task is None:
             self._task = asyncio.create_task(self._run())
-        return self._next
+        return commit
 
     async def _run(self) -> None:
         while self._waiting:
             # All requests that the loop has ready by now go into one batch; where nobody waits for
             # it, so do those of the next moment.
             await asyncio.sleep(0 if self._awaited else LINGER)
-            batch, commit = self._waiting, self._next
+            batch, commit, awaited = self._waiting, self._next, self._awaited
             assert commit is not None
             self._waiting, self._next, self._awaited = [], None, False
             self.in_flight = len(batch)
-            failure = await self._in_thread(self._commit, batch)
+            if awaited and self._quick and self._near and self._undisturbed():
+                failure = self._commit(batch)
+            else:
+                failure = await self._in_thread(self._commit, batch)
             self.in_flight = 0
             if failure is None:
                 failure = self._apply(batch)
@@ -122,6 +144,11 @@ class Commits:
                 self._probing = asyncio.create_task(self._probe())
             commit.over(failure)
         self._task = None
+
+    def _undisturbed(self) -> bool:
+        """Whether nothing else is with the journal's thread, and nothing has to be settled."""
+        self._others = [each for each in self._others if not each.done()]
+        return not (self._others or self._trying or self.doubtful or self._settles())
 
     async def _probe(self) -> None:
         """Try to write until it works again: who is sent no requests would never find out."""
@@ -153,13 +180,14 @@ class Commits:
         return None
 
     def _commit(self, batch: list[Entry]) -> str | None:
-        began = perf_counter()
+        began, self._quick = perf_counter(), False
         try:
             self._settle_doubt()
             self._journal.append(batch)
         except JournalError as error:
             return self._settle(batch, str(error))
         self.seconds = perf_counter() - began
+        self._quick = self.seconds < QUICK
         self.count += 1
         return None
 
@@ -214,10 +242,17 @@ class Commits:
 
     async def run(self, work: Callable[[], object]) -> None:
         """Do something else with the journal, between two commits."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        running = self._thread.submit(work)
+        self._others.append(running)  # until it is done, even if nobody waits for it any more
+        await asyncio.wrap_future(running)
 
     def close(self) -> None:
         """No more; first `drain`."""
         if self._probing is not None:
             self._probing.cancel()
         self._thread.shutdown()
+
+
+def overloaded() -> Unavailable:
+    """There is no room for one more record."""
+    return Unavailable("too many records wait for the disk", "overloaded")

@@ -30,7 +30,10 @@ class Ledger:
         self.state, self.journal = opening.state, opening.journal
         self.clock = Clock(after=self.state.at)
         limits = config.limits
-        self.commits = Commits(self.journal, self._applied, self._lost, limits.waiting)
+        self.commits = Commits(
+            *(self.journal, self._applied, self._lost, limits.waiting),
+            near=config.journal.url is None,
+        )
         self.memory = Memory(self.journal, limits.remembered, self.clock.now() + 1)
         self.durable = config.journal.decisions == "durable"
         self.followed: Callable[[Sequence[Entry]], None] | None = None  # told what was applied
@@ -42,10 +45,21 @@ class Ledger:
 
     # -- decisions --
 
-    def take(self, decided: Decided, at: int) -> Remembered:
-        """Make a decision: it has a number, and is on its way to the journal."""
-        entry, commit = self.append(decided, at, awaited=self.durable)
-        return self.memory.add(entry, decided, commit)
+    def take(self, decided: Sequence[Decided], at: int) -> list[Remembered]:
+        """Make decisions: they have numbers that follow each other, and one commit.
+
+        As many as there is room for in the journal's queue; refused if there is none.
+        """
+        commit = self.commits.gathering()
+        entries = [
+            Entry(number, at, each)
+            for number, each in enumerate(decided[: self.commits.room], self._number + 1)
+        ]
+        self._append(entries, self.durable)
+        return [
+            self.memory.add(entry, each, commit)
+            for entry, each in zip(entries, decided, strict=False)
+        ]
 
     def made_before(self, request: str, wanted: Wanted, at: int) -> Remembered | None:
         """The decision that was made for a client's request, if it asked for the same."""
@@ -96,6 +110,33 @@ class Ledger:
                 self.commits.settle()
                 raise Unavailable("the commit of this is in doubt: try again")
 
+    # -- payoffs --
+
+    def pay_new(
+        self, tickets: Sequence[Ticket], payoffs: Sequence[float]
+    ) -> tuple[list[int], Commit | None]:
+        """Take in together what decisions paid, where that is plain: each is known and unpaid.
+
+        The places of those that are on their way to the journal, and their commit. The others are
+        left as they are: repeated, unknown, not in memory, being committed, or too many.
+        """
+        room = self.commits.room
+        if not room or self.commits.doubtful:
+            return [], None
+        commit, at = self.commits.gathering(), self.clock.now()
+        places, entries = [], []
+        number = self._number
+        for place, (decision, expires) in enumerate(tickets[:room]):
+            made = self.memory.get(decision)
+            if made is not None and made.unpaid and made.decided.expires == expires:
+                made.paying = commit  # at once: its twin may be the next one
+                number += 1
+                entries.append(Entry(number, at, Paid(decision, payoffs[place])))
+                places.append(place)
+        if not entries:
+            return [], None
+        return places, self._append(entries, awaited=True)
+
     # -- edits --
 
     def editing(self, pool: str) -> Commit | None:
@@ -114,9 +155,12 @@ class Ledger:
     def append(self, record: AnyRecord, at: int, awaited: bool = True) -> tuple[Entry, Commit]:
         """Give a record its number, and send it on its way to the journal."""
         entry = Entry(self._number + 1, at, record)
-        commit = self.commits.append(entry, awaited)
-        self._number = entry.number
-        return entry, commit
+        return entry, self._append([entry], awaited)
+
+    def _append(self, entries: Sequence[Entry], awaited: bool) -> Commit:
+        commit = self.commits.append(entries, awaited)
+        self._number = entries[-1].number
+        return commit
 
     def _applied(self, batch: Sequence[Entry]) -> None:
         self.state.apply([(entry, self._noted(entry)) for entry in batch], self._start)

@@ -23,6 +23,11 @@ class Remembered(msgspec.Struct, gc=False):  # there are many: a collection woul
     payoff: float | None = None  # None: none came
     paying: Commit | None = None  # a payoff is on its way to the journal
 
+    @property
+    def unpaid(self) -> bool:
+        """Whether it is in the journal, and no payoff of it is, or is on its way there."""
+        return self.payoff is None and self.committing is None and self.paying is None
+
 
 class Memory:
     """At most `limit` decisions, none of them expired for long."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from functools import partial
 from struct import Struct
 
 from topstory.serving.asking import Asking, context_of
-from topstory.serving.commits import Commit
+from topstory.serving.commits import Commit, overloaded
 from topstory.serving.config import Config
 from topstory.serving.deciding import Chosen, Decider
 from topstory.serving.editing import facts_of
@@ -29,6 +30,8 @@ from topstory.serving.signing import Signer
 from topstory.serving.tickets import Ticket, issued, redeemed
 from topstory.serving.traffic import Traffic
 from topstory.serving.warming import warm_up
+
+log = logging.getLogger("topstory.serving")
 
 
 class Service(Ledger):
@@ -104,26 +107,25 @@ class Service(Ledger):
         if made is None:
             new.setdefault(each.decider.pool.name, []).append(each)
         else:
-            self._deliver(made, each.reply)
+            self._deliver([made], [each.reply])
 
     def _decide_together(self, group: list[Asking], at: int) -> None:
         """For users of one pool who want the story position alone: by one kernel call."""
         first, decider = self._number + 1, group[0].decider
         buckets = [each.bucket(first + place) for place, each in enumerate(group)]
         chosen = decider.decide_all([each.user for each in group], buckets, first, at)
-        for each, bucket, one in zip(group, buckets, chosen, strict=True):
-            # Once one is refused because too much waits, so are all after it: no number is wasted.
-            attempt(each.reply, self._record, each, at, bucket, one)
+        told = zip(group, buckets, chosen, strict=True)
+        self._record(group, [self._decided(*each, at) for each in told], at)
 
     def _decide_alone(self, each: Asking, at: int) -> None:
         number, asked = self._number + 1, each.asked
         bucket = each.bucket(number)
         chosen = each.decider.decide(each.user, bucket, number, at, asked.exclude, asked.slots)
-        self._record(each, at, bucket, chosen)
+        self._record([each], [self._decided(each, bucket, chosen, at)], at)
 
-    def _record(self, each: Asking, at: int, bucket: int, chosen: Chosen) -> None:
+    def _decided(self, each: Asking, bucket: int, chosen: Chosen, at: int) -> Decided:
         asked, decider = each.asked, each.decider
-        decided = Decided(
+        return Decided(
             pool=decider.pool.name,
             user=self._pack(*each.user),
             article=chosen.article,
@@ -137,20 +139,32 @@ class Service(Ledger):
             request=asked.request,
             slots=asked.slots,
         )
-        self._deliver(self.take(decided, at), each.reply)
 
-    def _deliver(self, made: Remembered, reply: Reply[Decision]) -> None:
-        """Answer once the decision is in the journal; at once where that is relaxed."""
-        if made.committing is None or not self.durable:
-            reply.grant(issued(self.signer, made.number, made.decided))
-        else:
-            made.committing.then(partial(self._delivered, made, reply))
+    def _record(self, group: list[Asking], decided: list[Decided], at: int) -> None:
+        made = self.take(decided, at)
+        self._deliver(made, [each.reply for each in group])
+        for each in group[len(made) :]:
+            each.reply.refuse(overloaded())
 
-    def _delivered(self, made: Remembered, reply: Reply[Decision], failure: str | None) -> None:
-        if failure is None:
-            reply.grant(issued(self.signer, made.number, made.decided))
+    def _deliver(self, made: list[Remembered], replies: list[Reply[Decision]]) -> None:
+        """Answer once the decisions, all of one commit, are in the journal; or at once: relaxed."""
+        committing = made[0].committing
+        if committing is None or not self.durable:
+            self._delivered(made, replies, None)
         else:
-            reply.refuse(not_written(failure))
+            committing.then(partial(self._delivered, made, replies))
+
+    def _delivered(
+        self, made: list[Remembered], replies: list[Reply[Decision]], failure: str | None
+    ) -> None:
+        for each, reply in zip(made, replies, strict=False):
+            try:
+                if failure is None:
+                    reply.grant(issued(self.signer, each.number, each.decided))
+                else:
+                    reply.refuse(not_written(failure))
+            except Exception:  # the others are told all the same
+                log.exception("somebody could not be told of a decision")
 
     def _made_before(self, each: Asking, at: int) -> Remembered | None:
         asked = each.asked

@@ -9,8 +9,10 @@ from functools import partial
 import msgspec
 from starlette.types import ASGIApp
 
+from topstory.serving.commits import overloaded
 from topstory.serving.ledger import not_written
 from topstory.serving.messages import Acknowledged, FeedbackRequest
+from topstory.serving.records import Decided
 from topstory.serving.refusals import Refused
 from topstory.serving.remembering import Remembered
 from topstory.serving.replies import attempt
@@ -72,12 +74,7 @@ class Learner:
         if isinstance(message, Proposed):
             self._proposed(message)
         elif isinstance(message, Payments):
-            for i, (ticket, payoff) in enumerate(
-                zip(message.tickets, message.payoffs, strict=True)
-            ):
-                reply = _Paying(self, message.first + i)
-                given = FeedbackRequest(decision="", payoff=payoff)
-                attempt(reply, self._service.pay_for, ticket, given, reply)
+            self._paid(message)
         elif isinstance(message, Forwarded):
             task = asyncio.create_task(self._forwarded(message))
             self._tasks.add(task)
@@ -101,35 +98,49 @@ class Learner:
             self._say(Outdated(told.first, len(told.decided)))
             return
         self._service.turns.through(told.pool, self)
-        run: list[Remembered] = []  # numbered one after the other
-        for i, decided in enumerate(told.decided):
-            try:
-                made = None
-                if decided.request is not None:
-                    made = self._service.made_before(
-                        decided.request,
-                        (decided.pool, decided.user, decided.exclude, decided.slots),
-                        at,
-                    )
-                if made is None:
-                    run.append(self._service.take(decided, at))
-                    continue
-                self._repeat(told.first + i, made)
-            except Refused as refused:
-                self.deny(told.first + i, 1, refused)
-            self._take(told.first + i - len(run), run)
-            run = []
-        self._take(told.first + len(told.decided) - len(run), run)
+        run: list[Decided] = []  # new ones, taken together
+        asked: set[str] = set()  # the clients' ids among them
+        for place, decided in enumerate(told.decided, told.first):
+            if decided.request in asked:  # its twin comes first
+                self._take(place - len(run), run, at)
+                run, asked = [], set()
+            if decided.request is not None and self._answered(place, decided, at):
+                self._take(place - len(run), run, at)
+                run, asked = [], set()
+                continue
+            run.append(decided)
+            if decided.request is not None:
+                asked.add(decided.request)
+        self._take(told.first + len(told.decided) - len(run), run, at)
 
-    def _take(self, first: int, run: list[Remembered]) -> None:
+    def _answered(self, place: int, decided: Decided, at: int) -> bool:
+        """Whether a client's request was made before, or is refused: then it has its answer."""
+        assert decided.request is not None
+        wanted = (decided.pool, decided.user, decided.exclude, decided.slots)
+        try:
+            made = self._service.made_before(decided.request, wanted, at)
+        except Refused as refused:
+            self.deny(place, 1, refused)
+            return True
+        if made is not None:
+            self._repeat(place, made)
+        return made is not None
+
+    def _take(self, first: int, run: list[Decided], at: int) -> None:
         if not run:
             return
-        taken = Taken(first, len(run), run[0].number)
-        committing = run[0].committing
+        try:
+            made = self._service.take(run, at)
+        except Refused as refused:
+            self.deny(first, len(run), refused)
+            return
+        taken, committing = Taken(first, len(made), made[0].number), made[0].committing
         if self._durable and committing is not None:
-            committing.then(partial(self._committed, taken, first, len(run)))
+            committing.then(partial(self._committed, taken, first, len(made)))
         else:
             self._say(taken)
+        if len(made) < len(run):
+            self.deny(first + len(made), len(run) - len(made), overloaded())
 
     def _repeat(self, first: int, made: Remembered) -> None:
         told = Earlier(first, made.number, made.decided)
@@ -145,6 +156,24 @@ class Learner:
             self.deny(first, count, not_written(failure))
 
     # -- payoffs --
+
+    def _paid(self, told: Payments) -> None:
+        """Most are news: those are taken together, and the others one by one."""
+        news, commit = self._service.pay_new(told.tickets, told.payoffs)
+        if commit is not None:
+            commit.then(partial(self._all_settled, [told.first + place for place in news]))
+        left = set(range(len(told.tickets))).difference(news) if news else range(len(told.tickets))
+        for place in sorted(left):
+            reply = _Paying(self, told.first + place)
+            given = FeedbackRequest(decision="", payoff=told.payoffs[place])
+            attempt(reply, self._service.pay_for, told.tickets[place], given, reply)
+
+    def _all_settled(self, numbers: list[int], failure: str | None) -> None:
+        if failure is None:
+            self._say(Settled(numbers, [False] * len(numbers)))
+        else:
+            for number in numbers:
+                self.deny(number, 1, not_written(failure))
 
     def settle(self, number: int, repeated: bool) -> None:
         """A payoff counts; those of one commit are told together."""

@@ -28,6 +28,8 @@ from topstory.serving.workers.learner import Learner
 from topstory.serving.workers.mapped import Writer
 from topstory.serving.workers.publishing import Publisher
 
+_EDITS = (Placed, Removed)  # written out in the loop, a union would be made for every record
+
 
 def serve_with_workers(config: Config, tell: Tell) -> None:
     """Serve until told to stop; `tell` says what a person should know."""
@@ -83,4 +85,4 @@ async def _serve(
 
 def _edited(batch: Sequence[Entry]) -> set[str]:
     """The pools that an editor changed."""
-    return {entry.record.pool for entry in batch if isinstance(entry.record, Placed | Removed)}
+    return {entry.record.pool for entry in batch if isinstance(entry.record, _EDITS)}

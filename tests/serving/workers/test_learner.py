@@ -1,0 +1,198 @@
+"""The learner takes what a worker asks in one turn together, as if it had come one by one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from struct import pack
+from typing import Any, TypeVar
+
+from starlette.types import Receive, Scope, Send
+from tests.serving.making import add_articles, config, folded, run
+from tests.serving.test_kill import payoffs
+
+from topstory.serving.config import Config
+from topstory.serving.pool import FOREVER
+from topstory.serving.records import Decided
+from topstory.serving.service import Service
+from topstory.serving.tickets import Ticket
+from topstory.serving.workers.learner import Learner
+from topstory.serving.workers.messages import Denied, Earlier, Payments, Proposed, Settled, Taken
+from topstory.serving.workers.publishing import Publisher
+
+T = TypeVar("T")
+USER = pack("<4d", 0.2, 0.3, 0.5, 1.0)
+EXPIRES = FOREVER - 1
+
+
+class Worker:
+    """What a worker says to a learner, and hears."""
+
+    def __init__(self, service: Service) -> None:
+        self.heard: list[Any] = []
+        self.service = service
+        self.publisher = Publisher(service.state, ("front",), service.clock, 0.05)
+        self.publisher.publish()
+        self.learner = Learner(service, self.publisher, _no_app, _no_look, self.heard.append)
+
+    async def say(self, message: Proposed | Payments) -> list[Any]:
+        """What it hears until nothing waits any more."""
+        self.heard.clear()
+        self.learner.heard(message)
+        while self.service.commits.waiting or self.service.commits._task is not None:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
+        return list(self.heard)
+
+    async def propose(self, *requests: str | None, user: bytes = USER) -> list[Any]:
+        decided = [
+            Decided("front", user, "article-0", 0, 0.5, EXPIRES, 0, True, request=each)
+            for each in requests
+        ]
+        edition = self.publisher.editions["front"]
+        return await self.say(Proposed(1, "front", edition, 0, FOREVER, decided))
+
+    async def pay(self, *paid: tuple[int, float]) -> dict[int, bool | int]:
+        """By question: whether it was a repeat, or the status of the refusal."""
+        tickets: list[Ticket] = [(decision, EXPIRES) for decision, _ in paid]
+        found: dict[int, bool | int] = {}
+        for told in await self.say(Payments(1, tickets, [payoff for _, payoff in paid])):
+            if isinstance(told, Settled):
+                assert not found.keys() & set(told.numbers)
+                found |= dict(zip(told.numbers, told.repeated, strict=True))
+            else:
+                assert isinstance(told, Denied)
+                found |= {told.first + i: told.status for i in range(told.count)}
+        return found
+
+
+async def _no_app(scope: Scope, receive: Receive, send: Send) -> None:
+    raise AssertionError(scope)
+
+
+async def _no_look() -> None:
+    raise AssertionError
+
+
+def with_worker(told: Config, work: Callable[[Worker], Awaitable[T]]) -> T:
+    async def inside(service: Service) -> T:
+        if "article-0" not in service.state.pools["front"].articles:
+            await add_articles(service, 2)
+        worker = Worker(service)
+        found = await work(worker)
+        worker.publisher.stop()
+        return found
+
+    return run(told, inside)
+
+
+def test_decisions_of_one_turn_follow_each_other(tmp_path: Path) -> None:
+    async def work(worker: Worker) -> int:
+        (taken,) = await worker.propose(None, None, "a", None)
+        assert isinstance(taken, Taken)
+        assert (taken.first, taken.count) == (1, 4)
+        assert worker.service.state.number == taken.number + 3
+        return taken.number
+
+    told = config(tmp_path)
+    first = with_worker(told, work)
+    assert folded(told).number == first + 3
+
+
+def test_a_request_counts_once_in_one_turn_and_in_the_next(tmp_path: Path) -> None:
+    async def work(worker: Worker) -> None:
+        found = await worker.propose(None, "a", "b", "a", None, "c")
+        taken: dict[int, int] = {}
+        for told in found:
+            if isinstance(told, Taken):
+                taken |= {told.first + i: told.number + i for i in range(told.count)}
+        earlier = {t.first: t.number for t in found if isinstance(t, Earlier)}
+        assert taken.keys() | earlier.keys() == set(range(1, 7))
+        assert earlier == {4: taken[2]}
+        assert len(set(taken.values())) == 5
+        again = await worker.propose("c", None, user=USER)
+        assert [t.number for t in again if isinstance(t, Earlier)] == [taken[6]]
+        other = await worker.propose("c", None, user=pack("<4d", 0.3, 0.3, 0.4, 1.0))
+        assert [(t.first, t.status) for t in other if isinstance(t, Denied)] == [(1, 409)]
+        assert [(t.first, t.count) for t in other if isinstance(t, Taken)] == [(2, 1)]
+
+    with_worker(config(tmp_path), work)
+
+
+def test_as_many_decisions_are_taken_as_there_is_room_for(tmp_path: Path) -> None:
+    async def work(worker: Worker) -> None:
+        found = await worker.propose(*[None] * 5)
+        (taken,) = (each for each in found if isinstance(each, Taken))
+        (denied,) = (each for each in found if isinstance(each, Denied))
+        assert (taken.first, taken.count) == (1, 3)
+        assert (denied.first, denied.count, denied.status) == (4, 2, 503)
+        assert denied.reason == "overloaded"
+        (again,) = await worker.propose(None)
+        assert again.number == taken.number + 3  # no number is wasted
+
+    with_worker(config(tmp_path, limits={"waiting": 3}), work)
+
+
+def test_payoffs_of_one_turn_count_as_one_by_one(tmp_path: Path) -> None:
+    told = config(tmp_path)
+
+    async def work(worker: Worker) -> tuple[int, str]:
+        (taken,) = await worker.propose(*[None] * 4)
+        first = taken.number
+        # New, its repeat, its opposite, another one, and one that was never made.
+        given = [(first, 1.0), (first, 1.0), (first, 0.0), (first + 1, 0.0), (first + 99, 1.0)]
+        assert await worker.pay(*given) == {1: False, 2: True, 3: 409, 4: False, 5: 404}
+        assert await worker.pay((first, 1.0), (first + 2, 1.0)) == {1: True, 2: False}
+        return first, worker.service.state.fingerprint()
+
+    first, fingerprint = with_worker(told, work)
+    assert payoffs(told) == {first: 1, first + 1: 1, first + 2: 1}
+    assert folded(told).fingerprint() == fingerprint
+
+    async def after_a_restart(worker: Worker) -> None:  # none of them is in memory
+        assert await worker.pay((first, 1.0), (first + 3, 1.0)) == {1: True, 2: False}
+
+    with_worker(told, after_a_restart)
+    assert payoffs(told)[first + 3] == 1
+
+
+def test_a_payoff_waits_for_its_decision_and_too_many_are_refused(tmp_path: Path) -> None:
+    told = config(tmp_path, journal={"decisions": "relaxed"}, limits={"waiting": 3})
+
+    async def work(worker: Worker) -> None:
+        proposed = worker.publisher.editions["front"]
+        decided = Decided("front", USER, "article-0", 0, 0.5, EXPIRES, 0, True)
+        worker.learner.heard(Proposed(1, "front", proposed, 0, FOREVER, [decided]))
+        (taken,) = worker.heard  # at once, and it is not in the journal yet
+        assert worker.service.state.number < taken.number
+        assert await worker.pay((taken.number, 1.0)) == {1: False}
+        numbers = []
+        for _ in range(2):
+            (some,) = await worker.propose(None, None)
+            numbers += [some.number, some.number + 1]
+        found = await worker.pay(*((number, 1.0) for number in numbers))
+        assert found == {1: False, 2: False, 3: False, 4: 503}
+
+    with_worker(told, work)
+
+
+def test_payoffs_whose_commit_fails_are_all_refused_and_can_come_again(tmp_path: Path) -> None:
+    told = config(tmp_path)
+
+    async def work(worker: Worker) -> str:
+        (taken,) = await worker.propose(None, None)
+        given = [(taken.number, 1.0), (taken.number + 1, 0.0)]
+        journal = worker.service.journal
+        await worker.service.commits.run(
+            lambda: journal._writer.execute("PRAGMA query_only = 1")  # type: ignore[attr-defined]  # as if it were full
+        )
+        assert await worker.pay(*given) == {1: 503, 2: 503}
+        await worker.service.commits.run(
+            lambda: journal._writer.execute("PRAGMA query_only = 0")  # type: ignore[attr-defined]
+        )
+        assert await worker.pay(*given) == {1: False, 2: False}
+        return worker.service.state.fingerprint()
+
+    fingerprint = with_worker(told, work)
+    assert folded(told).fingerprint() == fingerprint
