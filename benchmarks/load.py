@@ -1,4 +1,4 @@
-"""Drive a service from a second process: `python -m benchmarks.load PORT KEY WHAT SECONDS`.
+"""Drive a service from a second process: `python -m benchmarks.load PORT KEY WHAT SECONDS [N]`.
 
 WHAT is hello, decide, or feedback on the decisions that prepare printed, given on standard input.
 Plain sockets and epoll, requests made beforehand: it costs less than what it measures.
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from time import perf_counter, process_time
 from typing import Any
 
-CONNECTIONS = 64
+CONNECTIONS = 64  # N, if nothing else is said
 USER = [0.1, 0.6, 0.1, 0.1, 0.1, 1.0]
 DECIDE = json.dumps({"user": USER}).encode()
 
@@ -27,11 +27,13 @@ def request(path: str, key: str, body: bytes | None) -> bytes:
     return f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
 
 
-def drive(port: int, requests: Iterator[bytes], seconds: float) -> dict[str, float]:
+def drive(
+    port: int, requests: Iterator[bytes], seconds: float, connections: int
+) -> dict[str, float]:
     """Keep every connection busy; how many answers came, and how long they took."""
     poll = select.epoll()
     sockets = {}
-    for _ in range(CONNECTIONS):
+    for _ in range(connections):
         each = socket.create_connection(("127.0.0.1", port))
         each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sockets[each.fileno()] = each
@@ -100,11 +102,12 @@ def decisions(port: int, key: str, count: int) -> list[str]:
 def main() -> None:
     """Print one JSON document."""
     port, key, what, seconds = int(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])
+    connections = int(sys.argv[5]) if len(sys.argv) > 5 else CONNECTIONS
     found: Any
     if what == "hello":
-        found = drive(port, _again(request("/", key, None)), seconds)
+        found = drive(port, _again(request("/", key, None)), seconds, connections)
     elif what == "decide":
-        found = drive(port, _again(request("/v1/decide", key, DECIDE)), seconds)
+        found = drive(port, _again(request("/v1/decide", key, DECIDE)), seconds, connections)
     elif what == "prepare":
         found = decisions(port, key, int(20_000 * seconds))
     else:
@@ -112,7 +115,7 @@ def main() -> None:
             json.dumps({"decision": each, "payoff": 1}).encode() for each in json.load(sys.stdin)
         )
         made = [request("/v1/feedback", key, body) for body in bodies]
-        found = drive(port, iter(made), seconds)
+        found = drive(port, iter(made), seconds, connections)
     print(json.dumps(found))
 
 

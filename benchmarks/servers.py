@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks.load import CONNECTIONS
 from topstory.serving.keys import new_key
 
 HELLO = """
@@ -48,11 +49,16 @@ class Target:
         return [float(each.user + each.system) for each in used]
 
 
-def load(target: Target, what: str, seconds: float) -> subprocess.Popen[str]:
+def load(
+    target: Target, what: str, seconds: float, connections: int = CONNECTIONS
+) -> subprocess.Popen[str]:
     """Drive a server: what it prints is one JSON document."""
     command = [sys.executable, "-m", "benchmarks.load", str(target.port), target.key, what]
     return subprocess.Popen(
-        [*command, str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*command, str(seconds), str(connections)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
 
 

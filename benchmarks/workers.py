@@ -7,13 +7,14 @@ import os
 import sys
 import tempfile
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
 
 import psutil
 
+from benchmarks.load import CONNECTIONS
 from benchmarks.measuring import say
 from benchmarks.servers import HELLO, Target, load, service, started
 from benchmarks.tables import Section, Table
@@ -47,42 +48,68 @@ finally:
 """
 
 
+MANY = 4 * CONNECTIONS
+KINDS = ("hello-world", "decide, durable", "decide, relaxed", "feedback")
+
+
 def run(quick: bool) -> Section:
     """Throughput, and how much of the machine it takes."""
-    rounds, seconds = (1, 0.5) if quick else (5, 3.0)
+    rounds, seconds = (1, 0.5) if quick else (5, 2.0)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        hello = started(stack, [sys.executable, "-c", HELLO], "")
-        twice = started(stack, [sys.executable, "-c", HELLO_TWICE], "")
-        one = service(stack, folder / "one", "durable")
-        two = service(stack, folder / "two", "durable", workers=2)
-        loose = service(stack, folder / "loose", "relaxed", workers=2)
-        tasks = {
-            "hello-world, one process": (hello, "hello"),
-            "hello-world, two": (twice, "hello"),
-            "decide, one process": (one, "decide"),
-            "decide, two workers": (two, "decide"),
-            "decide, two workers, relaxed": (loose, "decide"),
-            "feedback, one process": (one, "feedback"),
-            "feedback, two workers": (two, "feedback"),
-        }
-        found: dict[str, list[dict[str, float]]] = {name: [] for name in tasks}
-        for number in range(rounds):
-            for name, (target, what) in tasks.items():
-                say(f"{number + 1} of {rounds}: {name}")
-                found[name].append(_driven(target, what, seconds))
+        one, two = (
+            {
+                "hello-world": started(stack, [sys.executable, "-c", hello], ""),
+                "durable": service(stack, folder / f"durable-{count}", "durable", workers=count),
+                "relaxed": service(stack, folder / f"relaxed-{count}", "relaxed", workers=count),
+            }
+            for count, hello in ((1, HELLO), (2, HELLO_TWICE))
+        )
+        found: dict[tuple[int, str, str], list[dict[str, float]]] = {}
+        for number, connections, kind in product(range(rounds), (CONNECTIONS, MANY), KINDS):
+            for processes, targets in (("one process", one), ("two", two)):
+                say(f"{number + 1} of {rounds}: {kind}, {processes}, {connections} connections")
+                found.setdefault((connections, kind, processes), []).append(
+                    _driven(*_task(kind, targets), seconds, connections)
+                )
         say("")
-    figures: dict[str, Any] = {
-        name: {key: median(each[key] for each in told) for key in told[0]}
-        for name, told in found.items()
+    figures = {
+        key: {name: median(each[name] for each in told) for name in told[0]}
+        for key, told in found.items()
     }
-    once, both = (figures[f"hello-world, {name}"]["rate"] for name in ("one process", "two"))
+    for connections, kind in product((CONNECTIONS, MANY), KINDS):
+        alone, both = (figures[connections, kind, name] for name in ("one process", "two"))
+        both["scaling"] = both["rate"] / alone["rate"]
+    tables = [_table(figures, connections) for connections in (CONNECTIONS, MANY)]
+    notes = [
+        f"Medians of {rounds} interleaved rounds, both tables in one run. Two are two workers and "
+        "their learner, or a hello-world in two processes; of hello is the share of the "
+        "hello-world in as many. CPU and server cores are of all processes of a server, main is "
+        "the one that learns, the journal's thread included; machine is the share of all cores "
+        "that were busy, whoever used them: near 100 % the cores are used, and on two of them the "
+        "driver takes its part.",
+    ]
+    named = {", ".join(map(str, key)): told for key, told in figures.items()}
+    return Section(tables, named, notes)
+
+
+def _task(kind: str, targets: dict[str, Target]) -> tuple[Target, str]:
+    """Which server is asked, and what."""
+    if kind == "hello-world":
+        return targets[kind], "hello"
+    if kind == "feedback":
+        return targets["durable"], kind
+    what, decisions = kind.split(", ")
+    return targets[decisions], what
+
+
+def _table(figures: dict[tuple[int, str, str], dict[str, float]], connections: int) -> Table:
     rows = [
         (
-            name,
+            f"{kind}, {processes}",
             f"{told['rate']:,.0f}",
-            f"{told['rate'] / once:.2f}",
-            f"{told['rate'] / both:.2f}",
+            f"{told['rate'] / figures[connections, 'hello-world', processes]['rate']:.2f}",
+            f"{told['scaling']:.2f}" if "scaling" in told else "",
             f"{told['cpu'] * 1e6:,.0f}",
             f"{told['server']:.2f}",
             f"{told['main']:.0%}",
@@ -91,32 +118,26 @@ def run(quick: bool) -> Section:
             f"{told['p50'] * 1e3:.1f}",
             f"{told['p99'] * 1e3:.1f}",
         )
-        for name, told in figures.items()
+        for (with_so_many, kind, processes), told in figures.items()
+        if with_so_many == connections
     ]
-    table = Table(
-        f"Over HTTP, 64 connections, hybrid, d = 6, 20 articles, {os.cpu_count()} cores",
+    return Table(
+        f"Over HTTP, {connections} connections, hybrid, d = 6, 20 articles, {os.cpu_count()} cores",
         (
-            *("", "requests/s", "of hello, one", "of hello, two", "CPU µs"),
+            *("", "requests/s", "of hello", "two over one", "CPU µs"),
             *("server cores", "of it main", "driver cores", "machine", "p50 ms", "p99 ms"),
         ),
         rows,
     )
-    notes = [
-        f"Medians of {rounds} interleaved rounds. CPU and server cores are of all processes of a "
-        "server, main is the one that learns, the journal's thread included; machine is the share "
-        "of all cores that were busy, whoever used them. Near 100 % the cores are used: "
-        "on two of them the driver takes its part.",
-    ]
-    return Section([table], figures, notes)
 
 
-def _driven(target: Target, what: str, seconds: float) -> dict[str, float]:
+def _driven(target: Target, what: str, seconds: float, connections: int) -> dict[str, float]:
     made = ""
     if what == "feedback":
         with load(target, "prepare", seconds) as preparing:
             made, _ = preparing.communicate()
     before, busy, began = target.each_cpu, _busy(), perf_counter()
-    with load(target, what, seconds) as driving:
+    with load(target, what, seconds, connections) as driving:
         answer, _ = driving.communicate(made)
     told = json.loads(answer)
     if told["bad"]:
