@@ -144,6 +144,9 @@ def test_payoffs_of_one_turn_count_as_one_by_one(tmp_path: Path) -> None:
         given = [(first, 1.0), (first, 1.0), (first, 0.0), (first + 1, 0.0), (first + 99, 1.0)]
         assert await worker.pay(*given) == {1: False, 2: True, 3: 409, 4: False, 5: 404}
         assert await worker.pay((first, 1.0), (first + 2, 1.0)) == {1: True, 2: False}
+        # The number of a decision with the window of another, which a crash has lost.
+        (denied,) = await worker.say(Payments(1, [(first + 3, EXPIRES - 1)], [1.0]))
+        assert (denied.first, denied.status) == (1, 404)
         return first, worker.service.state.fingerprint()
 
     first, fingerprint = with_worker(told, work)
