@@ -44,7 +44,7 @@ def test_six_numbers_earn_what_the_truth_allows(
     built = world.ceilings("2009-05-03", 2, users=500, features=builder)
     kept = (built.disjoint - built.context_free) / (ideal.disjoint - ideal.context_free)
     assert kept > 0.6
-    log = world.random_log(1_000_000, "2009-05-03", 2, features=builder)
+    log = world.random_log(3_000_000, "2009-05-03", 2, features=builder)
     assert log.users.shape[1] == 6
     earned = {
         name: np.mean(
