@@ -1,13 +1,18 @@
 """Measure what sharing between articles earns when data are sparse, for docs/simulator.md.
 
+Parameters are chosen on a week in each of some worlds and judged on a week in each of others: no
+choice has seen what it is judged on.
+
 python docs/measure_sharing.py
 """
 
 from __future__ import annotations
 
 import re
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,37 +20,62 @@ import numpy.typing as npt
 import topstory as ts
 
 PAGE = Path(__file__).parent / "simulator.md"
-WORLDS, WEEKS = 4, ("2009-05-03", "2009-06-07")
+CHOOSING, JUDGING = range(4), range(20, 32)  # worlds
 # A twentieth of the paper's week, with as many trials to learn from as 1 % and 5 % of it have.
 EVENTS, PAPER = 1_800_000, 36_000_000
 SIZES = (0.01, 0.05)
-RIDGES = {1.0: (0.1, 0.2, 0.4), 10.0: (0.1, 0.2, 0.4), 30.0: (0.2, 0.4, 1.0)}  # with the α tried
-SEGMENTED = (0.1, 0.2, 0.4)
+ALPHAS = (0.06, 0.1, 0.2, 0.4, 0.6, 1.0)
+RIDGES = (1.0, 10.0, 30.0, 100.0, 300.0)
+HYBRID, DISJOINT, SEGMENTED = "linucb-hybrid", "linucb-disjoint", "ucb-seg"
 
 Floats = npt.NDArray[np.float64]
 
 
+class Contest(NamedTuple):
+    """A policy with its parameters, at one size of data."""
+
+    policy: str
+    size: float
+    alpha: float
+    ridge: float | None = None
+
+
 def main() -> None:
-    """Measure, write."""
-    weeks = [
-        ts.TodayModule(seed, users=20_000).random_log(EVENTS, week, 7, seed=3)
-        for seed in range(WORLDS)
-        for week in WEEKS
+    """Choose, judge, write."""
+    tried = [
+        *(Contest(SEGMENTED, size, alpha) for size in SIZES for alpha in ALPHAS),
+        *(
+            Contest(policy, size, alpha, ridge)
+            for policy in (HYBRID, DISJOINT)
+            for size in SIZES
+            for ridge in RIDGES
+            for alpha in ALPHAS
+        ),
     ]
+    deployed = dict(zip(tried, measured(CHOOSING, tried).mean(axis=0)[:, 0], strict=True))
+
+    def best(policy: str, size: float, ridges: tuple[float | None, ...]) -> Contest:
+        fit = [c for c in tried if (c.policy, c.size) == (policy, size) and c.ridge in ridges]
+        return max(fit, key=lambda contest: deployed[contest])
+
+    rows = [
+        (best(HYBRID, size, ridges), best(DISJOINT, size, ridges), best(SEGMENTED, size, (None,)))
+        for size in SIZES
+        for ridges in (*((ridge,) for ridge in RIDGES), RIDGES)
+    ]
+    entered = list(dict.fromkeys(contest for row in rows for contest in row))
+    earned = dict(zip(entered, measured(JUDGING, entered).swapaxes(0, 1), strict=True))
     lines = [
-        "| size | ridge | hybrid | disjoint | segmented | hybrid − disjoint | hybrid − segmented |",
-        "|---|---|---|---|---|---|---|",
+        "| size | hybrid | disjoint | segmented | hybrid − disjoint | hybrid − segmented |",
+        "|---|---|---|---|---|---|",
     ]
-    for size in SIZES:
-        segmented = best(weeks, "ucb-seg", SEGMENTED, size)
-        for ridge, alphas in RIDGES.items():
-            hybrid = best(weeks, "linucb-hybrid", alphas, size, ridge=ridge)
-            disjoint = best(weeks, "linucb-disjoint", alphas, size, ridge=ridge)
-            cells = [f"{size:.0%}".replace("%", " %"), f"{ridge:g}"]
-            cells += [pair(each) for each in (hybrid, disjoint, segmented)]
-            cells += [gap(hybrid - other) for other in (disjoint, segmented)]
-            lines.append(f"| {' | '.join(cells)} |")
-            print(lines[-1], flush=True)
+    for row in rows:
+        hybrid, disjoint, segmented = (earned[contest] for contest in row)
+        cells = [f"{row[0].size:.0%}".replace("%", " %")]
+        cells += [f"{parameters(c)}: {pair(earned[c])}" for c in row]
+        cells += [gap(hybrid - other) for other in (disjoint, segmented)]
+        lines.append(f"| {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
     table = "\n".join(lines) + "\n"
     text = re.sub(
         r"(?s)(<!-- begin sharing -->\n).*(<!-- end sharing -->)",
@@ -55,32 +85,37 @@ def main() -> None:
     PAGE.write_text(text, "utf-8")
 
 
-def best(
-    weeks: list[ts.EventLog], name: str, alphas: tuple[float, ...], size: float, **ridge: Any
-) -> Floats:
-    """(weeks, 2) relative CTRs, deployment and learning, with the α that deploys best."""
-    found = [
-        np.array(
-            [
-                (result.deployment.ctr / week.ctr, result.learning.ctr / week.ctr)
-                for week in weeks
-                for result in [
-                    ts.replay(ts.policy(name, alpha=alpha, **ridge), week, size * PAPER / EVENTS)
-                ]
-            ]
-        )
-        for alpha in alphas
-    ]
-    return max(found, key=lambda each: float(each[:, 0].mean()))
+def measured(worlds: range, contests: list[Contest]) -> Floats:
+    """(worlds, contests, 2) relative CTRs: deployment and learning."""
+    with ProcessPoolExecutor() as cores:
+        return np.array(list(cores.map(partial(week, contests), worlds)))
+
+
+def week(contests: list[Contest], world: int) -> Floats:
+    """(contests, 2): a week of one world."""
+    log = ts.TodayModule(world, users=20_000).random_log(EVENTS, "2009-05-03", 7)
+    found = []
+    for contest in contests:
+        model = {} if contest.ridge is None else {"ridge": contest.ridge}
+        policy = ts.policy(contest.policy, alpha=contest.alpha, **model)
+        result = ts.replay(policy, log, contest.size * PAPER / EVENTS)
+        found.append((result.deployment.ctr / log.ctr, result.learning.ctr / log.ctr))
+    return np.array(found)
+
+
+def parameters(contest: Contest) -> str:
+    """As a reader writes them."""
+    ridge = "" if contest.ridge is None else f", ridge {contest.ridge:g}"
+    return f"α {contest.alpha:g}{ridge}"
 
 
 def pair(each: Floats) -> str:
-    """Means over the weeks."""
+    """Means over the worlds."""
     return " / ".join(f"{value:.3f}" for value in each.mean(axis=0))
 
 
 def gap(each: Floats) -> str:
-    """Means over the weeks, with their standard errors."""
+    """Means over the worlds, with their standard errors."""
     errors = each.std(axis=0, ddof=1) / np.sqrt(len(each))
     return " / ".join(
         f"{value:+.3f} ± {error:.3f}"

@@ -38,13 +38,13 @@ def test_six_numbers_earn_what_the_truth_allows(
 ) -> None:
     """Most of the true groups' advantage over no context is kept, and LinUCB earns its part of it.
 
-    Replays of a million events differ by about 0.02 from seed to seed.
+    Replays of so many events differ by about 0.02 from seed to seed.
     """
     ideal = world.ceilings("2009-05-03", 2, users=500)
     built = world.ceilings("2009-05-03", 2, users=500, features=builder)
     kept = (built.disjoint - built.context_free) / (ideal.disjoint - ideal.context_free)
     assert kept > 0.6
-    log = world.random_log(1_000_000, "2009-05-03", 2, features=builder)
+    log = world.random_log(3_000_000, "2009-05-03", 2, features=builder)
     assert log.users.shape[1] == 6
     earned = {
         name: np.mean(

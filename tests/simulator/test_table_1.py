@@ -6,8 +6,6 @@ A week of 1.8 million events is a twentieth of the paper's; as many trials to le
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -18,19 +16,35 @@ import topstory as ts
 EVENTS, PAPER = 1_800_000, 36_000_000
 
 
+# Chosen by `docs/measure_sharing.py` for deployment on worlds 0 to 3, before these were looked at.
+WORLDS = range(40, 46)
+CHOSEN: dict[float, dict[str, list[dict[str, float]]]] = {
+    0.01: {
+        "linucb-hybrid": [{"alpha": 1.0, "ridge": 300}],
+        "linucb-disjoint": [{"alpha": 0.2}, {"alpha": 0.4, "ridge": 30}],
+        "ucb-seg": [{"alpha": 0.2}],
+    },
+    0.05: {
+        "linucb-hybrid": [{"alpha": 0.6, "ridge": 300}],
+        "linucb-disjoint": [{"alpha": 0.4}, {"alpha": 1.0, "ridge": 100}],
+        "ucb-seg": [{"alpha": 0.6}],
+    },
+}
+
+
 @pytest.fixture(scope="module")
 def weeks() -> list[ts.EventLog]:
     """The same week in six worlds."""
-    worlds = [ts.TodayModule(seed, users=20_000) for seed in range(6)]
+    worlds = [ts.TodayModule(seed, users=20_000) for seed in WORLDS]
     return [world.random_log(EVENTS, "2009-05-03", 7) for world in worlds]
 
 
 def relative(
-    weeks: list[ts.EventLog], size: float, name: str, alpha: float, **model: Any
+    weeks: list[ts.EventLog], size: float, name: str, **parameters: float
 ) -> npt.NDArray[np.float64]:
     """(weeks, 2) relative CTRs: deployment and learning."""
     share = min(1.0, size * PAPER / EVENTS)
-    results = [ts.replay(ts.policy(name, alpha=alpha, **model), week, share) for week in weeks]
+    results = [ts.replay(ts.policy(name, **parameters), week, share) for week in weeks]
     return np.array(
         [
             (found.deployment.ctr / week.ctr, found.learning.ctr / week.ctr)
@@ -46,21 +60,20 @@ def clearly_above_zero(gaps: npt.NDArray[np.float64]) -> bool:
 
 
 def test_context_pays(weeks: list[ts.EventLog]) -> None:
-    """Runs differ by about 0.02; the gap is 0.2."""
-    free = relative(weeks[:2], 1.0, "ucb", 0.3).mean(axis=0)[0]
-    linear = relative(weeks[:2], 1.0, "linucb-disjoint", 0.3).mean(axis=0)[0]
-    assert free > 1.15
-    assert linear > free + 0.1
+    free = relative(weeks, 1.0, "ucb", alpha=0.3)
+    assert free.mean(axis=0)[0] > 1.3
+    assert clearly_above_zero(relative(weeks, 1.0, "linucb-disjoint", alpha=0.3) - free)
 
 
-@pytest.mark.parametrize(("size", "alpha"), [(0.01, 0.2), (0.05, 0.4)])
-def test_with_little_data_sharing_pays(weeks: list[ts.EventLog], size: float, alpha: float) -> None:
-    """Hybrid is ahead in both buckets, with a prior of 30 trials that articles are as they look.
+@pytest.mark.parametrize("size", CHOSEN)
+def test_with_little_data_sharing_pays(weeks: list[ts.EventLog], size: float) -> None:
+    """Hybrid is ahead of disjoint and segmented models in both buckets, where ridges are fitted.
 
-    Its rivals have the α that deploys best here; disjoint models the paper's prior, and the same.
-    With the paper's, hybrid is not ahead (docs/simulator.md says why).
+    It is ahead of disjoint models with the paper's ridge of 1 and with theirs. With a ridge of 1
+    for itself it is not (docs/simulator.md says why).
     """
-    hybrid = relative(weeks, size, "linucb-hybrid", 0.4, ridge=30)
-    assert clearly_above_zero(hybrid - relative(weeks, size, "linucb-disjoint", 0.4))
-    assert clearly_above_zero(hybrid - relative(weeks, size, "linucb-disjoint", 1.0, ridge=30))
-    assert clearly_above_zero(hybrid - relative(weeks, size, "ucb-seg", alpha))
+    (parameters,) = CHOSEN[size]["linucb-hybrid"]
+    hybrid = relative(weeks, size, "linucb-hybrid", **parameters)
+    for rival in ("linucb-disjoint", "ucb-seg"):
+        for theirs in CHOSEN[size][rival]:
+            assert clearly_above_zero(hybrid - relative(weeks, size, rival, **theirs))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SIZES = (1.0, 0.3, 0.2, 0.1, 0.05, 0.01)  # the paper's
 EPSILONS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.8)
 ALPHAS = (0.03, 0.06, 0.1, 0.2, 0.4, 0.6, 1.0, 1.5)
-RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0)
+RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 # From here down, the luck of the learning path is larger than that of clicks.
 SPARSE, SPARSE_REPEATS = 0.05, 3
 

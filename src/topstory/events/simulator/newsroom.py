@@ -76,7 +76,9 @@ class Newsroom:
         if found is None:
             # An hour before 1970 is a negative number, which no seed may be.
             random = np.random.default_rng([self._seed, 2, hour + 2**40])
-            count = int(random.poisson(self.settings.births))
+            # So many chances an hour keep days alike, as editors do: a Poisson number would not.
+            chances = math.ceil(2 * self.settings.births)
+            count = int(random.binomial(chances, self.settings.births / max(1, chances)))
             found = tuple(self._article(hour, n, random) for n in range(count))
             self._born[hour] = found
         return found

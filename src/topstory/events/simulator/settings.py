@@ -46,7 +46,7 @@ class Settings:
     activity: tuple[float, float] = (0.20, 0.15)  # lognormal: how much of a user was recorded
 
     # -- articles --
-    births: float = 1.06  # new ones an hour
+    births: float = 1.0  # new ones an hour on average, and never above twice that
     pool: tuple[int, int] = (18, 23)  # its size by night and by day
     staying: float = 8.0  # hours: the luck in an article's life; 0: the oldest always leaves first
     topic_mixing: float = 0.10  # of the Dirichlet, for each topic
@@ -61,7 +61,7 @@ class Settings:
     topic_popularity: tuple[float, ...] = (0.05, 0.38, -0.20, 0.0, -0.90)  # log-odds of topics
     decay: float = 0.01  # an hour: each article's is uniform between 0 and this
     daily: float = 0.10  # how much more is clicked in the evening than on average
-    preference: float = 0.55  # how much a group prefers its topics
+    preference: float = 0.50  # how much a group prefers its topics
     affinity: float = 3.0  # of a group to its own topic, against the noise of the others
     own_appeal: float = 0.02  # deviation of an article's appeal to a group, beyond its topics
 
