@@ -6,6 +6,8 @@ A week of 1.8 million events is a twentieth of the paper's; as many trials to le
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -40,7 +42,7 @@ def weeks() -> list[ts.EventLog]:
 
 
 def relative(
-    weeks: list[ts.EventLog], size: float, name: str, **parameters: float
+    weeks: list[ts.EventLog], size: float, name: str, **parameters: Any
 ) -> npt.NDArray[np.float64]:
     """(weeks, 2) relative CTRs: deployment and learning."""
     share = min(1.0, size * PAPER / EVENTS)

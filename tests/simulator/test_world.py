@@ -147,11 +147,15 @@ def test_same_seed_same_numbers(world: ts.TodayModule, tmp_path: Path) -> None:
 def test_same_seed_same_bytes_whatever_the_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    told: dict[str, Any] = {"folder": {}, "raw": {"raw": True}, "r6a": {"format": "r6a"}}[kind]
+    kinds: dict[str, dict[str, Any]] = {
+        "folder": {},
+        "raw": {"raw": True},
+        "r6a": {"format": "r6a"},
+    }
     for cores in (1, 3):
         monkeypatch.setattr(os, "cpu_count", lambda: cores)  # noqa: B023  # called within this turn
         world = ts.TodayModule(seed=0, users=5_000)
-        world.write_log(tmp_path / str(cores), CHUNK + 12_345, MAY, seed=3, **told)
+        world.write_log(tmp_path / str(cores), CHUNK + 12_345, MAY, seed=3, **kinds[kind])
     one, three = (
         {path.relative_to(root): path.read_bytes() for path in files(root)}
         for root in (tmp_path / "1", tmp_path / "3")
