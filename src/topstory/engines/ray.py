@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
@@ -13,6 +14,7 @@ from topstory.engines.engine import Engine, Item, Kept, Out, Shared
 
 AHEAD = 2
 RETRIES = 5  # of a call whose worker or node died; one that kills so many kills the next
+PATIENCE = 5.0  # seconds for a cluster's port to open
 
 
 class RayEngine(Engine):
@@ -23,8 +25,8 @@ class RayEngine(Engine):
 
     Args:
         workers: how many tasks may run at once; by default as many as the cluster has cores.
-        address: of a cluster, such as "auto" or "ray://head:10001"; by default what RAY_ADDRESS
-            says, or this machine.
+        address: of a cluster, such as "auto" or "head:6379"; by default what RAY_ADDRESS says, or
+            this machine.
     """
 
     name: ClassVar[str] = "ray"
@@ -41,6 +43,7 @@ class RayEngine(Engine):
         if not ray.is_initialized():
             # "local" begins one of our own: without it, Ray joins whichever runs on this machine.
             address = address or os.environ.get("RAY_ADDRESS") or "local"
+            _check_open(address)
             ray.init(
                 address=address,
                 num_cpus=workers if address == "local" else None,
@@ -108,6 +111,21 @@ class RayEngine(Engine):
             return self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None  # the error itself, not Ray's frame around it
+
+
+def _check_open(address: str) -> None:
+    """Say at once that nobody is there; Ray itself goes on trying for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdecimal():
+        return  # "local", "auto", or a name that Ray looks up
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ConnectionError(
+            f"no Ray cluster answers at {address} ({error}); is its head running, and its port "
+            "open to this machine? `ray start --head` prints the address; without one, Ray runs on "
+            "this machine alone"
+        ) from None
 
 
 _unpacked: dict[str, Any] = {}  # of a worker: what its calls share
