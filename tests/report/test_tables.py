@@ -16,6 +16,7 @@ from topstory.report.drawing import draw
 from topstory.report.figures import figures
 from topstory.report.html import page
 from topstory.report.tables import as_csv, as_latex, as_markdown
+from topstory.studies import StudyWarning
 
 CELL = Cell(
     size=0.3,
@@ -110,6 +111,7 @@ def test_a_study_without_a_click_still_has_a_report(tmp_path: Path) -> None:
     from tests.studies.small import logs
 
     barren = {role: replace(log, payoff=log.payoff * 0) for role, log in logs().items()}
-    found = small_study(tmp_path / "out", policies=["ucb"], **barren)
+    with pytest.warns(StudyWarning, match="nothing was clicked in the tuning log"):
+        found = small_study(tmp_path / "out", policies=["ucb"], **barren)
     assert found.report().summary[0].startswith("Too few clicks")
     assert found.write().exists()

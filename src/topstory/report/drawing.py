@@ -41,7 +41,7 @@ def drawings(report: Report) -> dict[str, Mapping[str, bytes]]:
 def draw(figure: Figure) -> Mapping[str, bytes]:
     """The figure as it first appears in the report, on white."""
     with mpl.rc_context(STYLE):
-        columns = min(2, len(figure.panels))
+        columns = 1 if figure.wide else min(2, len(figure.panels))
         rows = -(-len(figure.panels) // columns)
         drawing = Drawing(figsize=(3.6 * columns + (0 if columns > 1 else 3.0), 2.7 * rows + 0.5))
         axes = drawing.subplots(rows, columns, squeeze=False)
