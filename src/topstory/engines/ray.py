@@ -15,6 +15,7 @@ from topstory.engines.engine import Engine, Item, Kept, Out, Shared
 
 AHEAD = 2
 RETRIES = 5  # of a call whose worker or node died; one that kills so many kills the next
+UNDER_WAY = 100  # calls, at least
 PATIENCE = 5.0  # seconds for a cluster's port to open
 
 
@@ -80,13 +81,14 @@ class RayEngine(Engine):
         self, function: Callable[[Item, Shared], Out], items: Sequence[Item], shared: Shared
     ) -> Iterator[tuple[int, Out]]:
         """As they finish."""
-        # A few at a time: `wait` looks at all it is given. This process spent 2.0 s on 1,500 calls
-        # rather than 2.8 s, on a core that the workers want.
+        # So many at a time: `wait` looks at all that it is given, on a core that workers want (2.8
+        # s for 1,500 at once, 2.2 s in turns); yet enough for a cluster that grows when asked to.
+        most = max(UNDER_WAY, (1 + AHEAD) * self.workers)
         places: dict[Any, int] = {}
         left = enumerate(self._begun(function, items, shared))
         try:
             while True:
-                for place, reference in islice(left, (1 + AHEAD) * self.workers - len(places)):
+                for place, reference in islice(left, most - len(places)):
                     places[reference] = place
                 if not places:
                     return
