@@ -13,7 +13,7 @@ from tests.studies.small import small_study
 
 from topstory.report import Cell, Number, Report, Row, Table1, published
 from topstory.report.drawing import draw
-from topstory.report.figures import figures
+from topstory.report.figures import Figure, Panel, figures
 from topstory.report.html import page
 from topstory.report.tables import as_csv, as_latex, as_markdown
 from topstory.studies import StudyWarning
@@ -103,6 +103,17 @@ def test_what_a_user_wrote_cannot_become_markup(report: Report) -> None:
         for cloud in report.scatters
     )
     assert "</script><img" not in page(msgspec.structs.replace(report, scatters=clouds))
+
+
+def test_on_paper_a_long_title_is_broken_before_it_runs_into_the_next() -> None:
+    """A panel of two abreast is 3.6 inches wide: some 48 bold letters of 8 points."""
+    title = "disjoint: ε-greedy (disjoint) +7.9%, linucb (disjoint) +31.3%"
+    axes = {"xaxis": {"title": {"text": "x"}}, "yaxis": {"title": {"text": "y"}}}
+    panel = Panel(title, {"data": [], "layout": axes})
+    drawn = ET.fromstring(draw(Figure("figure3", "", "", (panel, panel)))["svg"])
+    said = ["".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert max(map(len, said)) <= 48
+    assert "linucb (disjoint) +31.3%" in said
 
 
 def test_a_study_without_a_click_still_has_a_report(tmp_path: Path) -> None:
