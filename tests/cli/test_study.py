@@ -91,7 +91,7 @@ def test_contexts_of_the_constant_alone_are_warned_of_once(logs: Path, tmp_path:
     assert told.stderr.count(warning) == 1
     assert "--exploration" in told.stderr
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
-    assert "contexts are the constant alone" in page
+    assert "Contexts are the constant alone" in page
 
 
 def test_features_of_raw_logs_have_the_support_that_is_asked_for(tmp_path: Path) -> None:

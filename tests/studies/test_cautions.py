@@ -60,7 +60,9 @@ def test_what_cannot_be_learned_is_told_at_once_and_in_the_report(
     with pytest.warns(StudyWarning, match=words) as told:
         found = study(tmp_path / "out", change, policies)
     assert len(told) == 1
-    assert found.report().warnings == (str(told[0].message),)
+    (sentence,) = found.report().warnings
+    assert sentence.lower() == f"{told[0].message}.".lower()
+    assert sentence[0].isupper()
     again = study(tmp_path / "out", change, policies)  # nothing is left to run, or to warn of
     assert again.report().warnings == found.report().warnings
 

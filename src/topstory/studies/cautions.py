@@ -28,8 +28,8 @@ def cautions(policies: Sequence[str], logs: Mapping[str, LogSummary]) -> Iterato
     if found.dimension == 1 and users:
         yield (
             f"contexts are the constant alone, so {_listed(users)} "
-            f"{'know' if len(users) > 1 else 'knows'} nothing of the user and can earn no more "
-            "than egreedy and ucb: give logs with contexts; or raw logs, with profiles of users "
+            f"{'know' if len(users) > 1 else 'knows'} nothing of the user, no more than "
+            "egreedy and ucb do: give logs with contexts; or raw logs, with profiles of users "
             "and articles, and one of random exploration as --exploration, of which features are "
             "learned; or leave these policies out (--policy egreedy,ucb)"
         )

@@ -52,7 +52,7 @@ def report(study: Study) -> Report:
                 for role in ("tuning", "evaluation")
                 if role in logs and not logs[role].inspection.fit
             ),
-            *cautions(study.settings.policies, logs),
+            *(f"{each[0].upper()}{each[1:]}." for each in cautions(study.settings.policies, logs)),
         ),
     )
 
