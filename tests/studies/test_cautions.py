@@ -50,7 +50,7 @@ def unclicked(log: ts.EventLog) -> ts.EventLog:
         (
             unclicked,
             ["egreedy", "ucb"],
-            "nothing was clicked in the tuning log, so any value of a parameter is as good",
+            "nothing was clicked in the tuning log, so no value of a parameter is known to be",
         ),
     ],
 )

@@ -40,8 +40,8 @@ def cautions(policies: Sequence[str], logs: Mapping[str, LogSummary]) -> Iterato
         )
     if found.ctr == 0:
         yield (
-            "nothing was clicked in the tuning log, so any value of a parameter is as good: the "
-            "first of each grid was taken; tune on a longer log"
+            "nothing was clicked in the tuning log, so no value of a parameter is known to be "
+            "better than another: tune on a longer log"
         )
 
 

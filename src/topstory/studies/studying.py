@@ -113,6 +113,10 @@ def study(
     check(settings)
     source: Source
     if tuning is not None and evaluation is not None:
+        if scale != "demo":
+            raise ValueError(
+                f"scale {scale!r} is of simulated logs, and these are your own: leave it out"
+            )
         if any("warm" in name for name in settings.policies):
             check_explored(tuning, exploration)
         source = OwnLogs(tuning, evaluation, exploration, Path(out), where, seed, support)
