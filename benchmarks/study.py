@@ -76,7 +76,7 @@ def run(quick: bool) -> Section:
         f"{len(whole.runs)} replays over {whole.events / 1e9:.2f} billion events, engine `local`, "
         "logs, features and report included.",
         f"The engines: {replays} replays of a log of {events / 1e6:.1f} M events on "
-        f"{os.cpu_count()} cores, in {repetitions} rounds; ratios are medians of those within a "
+        f"{os.cpu_count()} cores, rounds: {repetitions}; ratios are medians of those within a "
         "round. All give the same numbers. Ray's time includes putting the log in its store and "
         "each worker's reading of it; its cluster was up before.",
     ]
