@@ -172,3 +172,23 @@ def test_the_best_is_advised_with_its_parameter_its_lift_and_how_sure_that_is() 
         "(95 % interval 1.40 to 1.60), 10.0 % more than ε-greedy's (95 % interval +5.0 to "
         "+20.0 %)."
     )
+
+
+@pytest.mark.parametrize(
+    ("alpha", "sign", "words"),
+    [
+        (1.0, 1, "surely pays less for it than ε-greedy, and earns more in the learning bucket."),
+        (0.03, -1, "an upper confidence bound surely earns less than ε-greedy in the learning"),
+        (3.0, 0, "whether an upper confidence bound earns more than ε-greedy in the learning"),
+    ],
+)
+def test_a_single_model_is_not_counted(tmp_path: Path, alpha: float, sign: int, words: str) -> None:
+    one: dict[str, Any] = {"sizes": [1.0], "epsilons": [0.1], "alphas": [alpha]}
+    found = small_study(tmp_path / "out", policies=["egreedy", "ucb"], **one)
+    low, high = mean_lift(
+        *(found.buckets(name, 1.0, "learning") for name in ("ucb", "egreedy"))
+    ).interval
+    assert (low > 0) - (high < 0) == sign
+    (told,) = [each for each in found.report().summary if each.startswith("While it learns")]
+    assert words in told
+    assert "models" not in told

@@ -143,19 +143,24 @@ def _exploring(all_data: Sequence[Contender]) -> Iterator[str]:
             less += surely(row.over(guided, LEARNING))
     if not pairs:
         return
-    bound = "an upper confidence bound surely pays less for it than ε-greedy, and earns more in the"
-    if pairs == 1:
+    begin = "While it learns, a policy pays for exploring: "
+    better = "an upper confidence bound surely pays less for it than ε-greedy, and earns more in"
+    if pairs > 1:
         yield (
-            f"While it learns, a policy pays for exploring: {bound} learning bucket."
-            if more
-            else "While it learns, a policy pays for exploring: an upper confidence bound "
-            + ("surely pays more for it than ε-greedy." if less else "may pay as much as ε-greedy.")
+            f"{begin}with {more or 'none'} of {pairs} models {better} the learning bucket"
+            + (f"; with {less} it surely earns less." if less else ".")
+        )
+    elif more:
+        yield f"{begin}{better} the learning bucket."
+    elif less:
+        yield (
+            f"{begin}an upper confidence bound surely earns less than ε-greedy in the learning "
+            "bucket."
         )
     else:
         yield (
-            f"While it learns, a policy pays for exploring: with {more or 'none'} of {pairs} "
-            f"models {bound} learning bucket"
-            + (f"; with {less} it surely earns less." if less else ".")
+            f"{begin}whether an upper confidence bound earns more than ε-greedy in the learning "
+            "bucket is not sure here."
         )
 
 
