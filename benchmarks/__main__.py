@@ -56,7 +56,10 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="small sizes: does it all still run?")
     parser.add_argument(
-        "--markdown", type=Path, metavar="PAGE", help="write the tables into a page, at its marks"
+        "--markdown",
+        type=Path,
+        metavar="PAGE",
+        help="write the tables into a page, and pages beside it, at their marks",
     )
     given = parser.parse_args()
     if unknown := set(given.parts) - set(PARTS):
@@ -77,6 +80,9 @@ def main() -> int:
     if given.markdown:
         shown = {"machine": about, **sections}
         fill_in(given.markdown, {name: part.markdown() for name, part in shown.items()})
+        for name, part in sections.items():
+            for page, other in part.beside.items():
+                fill_in(given.markdown.with_name(page), {name: other.markdown()})
     _keep(
         {
             "machine": found,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -17,7 +19,7 @@ import psutil
 import pyarrow.parquet as pq
 
 from benchmarks import traffic
-from benchmarks.measuring import interleaved, say
+from benchmarks.measuring import Timing, interleaved, say
 from benchmarks.tables import Section, Table
 from topstory.engines import engine
 from topstory.evaluation import Run, grid_runs, play_all
@@ -25,15 +27,17 @@ from topstory.events import EventLog
 
 MINUTES, GIGABYTES, SPEEDUP, OVERHEAD = 15, 6, 1.8, 0.15  # targets
 COMPARED = ("egreedy", "ucb-seg", "linucb-disjoint", "linucb-hybrid")
-SIZES = (1.0, 0.1)
-BILLION, DAYS = 1_000_000_000, 7
+SIZES, VALUES = (1.0, 0.1), (0.03, 0.1, 0.3, 1.0)
+BILLION, DAYS, MANY = 1_000_000_000, 7, 16  # events of a week, and cores of a larger machine
 
 
 @dataclass(frozen=True)
 class Whole:
     """One `topstory study` in a process of its own."""
 
+    command: str
     seconds: float
+    core_seconds: float  # of processors, the system's work for it included
     gigabytes: float  # at most, all its processes together
     runs: list[dict[str, Any]]  # one row for each replay
 
@@ -42,14 +46,19 @@ class Whole:
         """Replayed, over all runs."""
         return sum(run["events"] for run in self.runs)
 
+    def stage(self, name: str) -> list[dict[str, Any]]:
+        """The replays of the tuning or the evaluation log."""
+        return [run for run in self.runs if run["stage"] == name]
+
 
 def run(quick: bool) -> Section:
     """The engines side by side, the whole study, and what a billion events would take."""
-    events, repetitions = (200_000, 1) if quick else (4_700_000, 3)
-    engines = _engines(events, repetitions)
+    events, repetitions = (200_000, 1) if quick else (4_700_000, 5)
+    log = traffic.build(events)
+    engines = _engines(log, repetitions)
     whole = _whole(["--scale", "demo", "--sizes", "1"] if quick else ["--scale", "paper"])
-    speedup = engines["serial"] / engines["local"]
-    overhead = engines["ray"] / engines["local"] - 1
+    speedup = _ratio(engines["serial"], engines["local"])
+    overhead = _ratio(engines["ray"], engines["local"]) - 1
     minutes = whole.seconds / 60
     targets = [
         ("the whole study", f"{minutes:.1f} min", f"≤ {MINUTES} min", minutes <= MINUTES),
@@ -62,52 +71,102 @@ def run(quick: bool) -> Section:
         ("`local` over `serial`", f"{speedup:.2f}×", f"≥ {SPEEDUP}×", speedup >= SPEEDUP),
         ("Ray over `local`", f"{overhead:+.1%}", f"≤ +{OVERHEAD:.0%}", overhead <= OVERHEAD),
     ]
-    replays = len(COMPARED) * len(SIZES) * 8
+    replays = len(COMPARED) * len(SIZES) * len(VALUES)
     notes = [
         f"{len(whole.runs)} replays over {whole.events / 1e9:.2f} billion events, engine `local`, "
         "logs, features and report included.",
-        f"The engines: {replays} replays of a log of {events / 1e6:.1f} M events, the median of "
-        f"{repetitions}, in turns, on {os.cpu_count()} cores; all give the same numbers. Ray's "
-        "time includes putting the log in its store and each worker's reading of it; its cluster "
-        "was up before.",
-        _billion(whole),
+        f"The engines: {replays} replays of a log of {events / 1e6:.1f} M events on "
+        f"{os.cpu_count()} cores, rounds: {repetitions}; ratios are medians of those within a "
+        "round. All give the same numbers. Ray's time includes putting the log in its store and "
+        "each worker's reading of it; its cluster was up before.",
     ]
     return Section(
         [
             Table(
-                f"`topstory study OUT --scale {'demo --sizes 1' if quick else 'paper'}`, engines",
+                f"`{whole.command}`, and the engines",
                 ("", "measured", "target", "met"),
                 [(*row[:3], "yes" if row[3] else "no") for row in targets],
             ),
             Table(
                 "The same replays on each engine",
-                ("engine", "time", "speed"),
+                ("engine", "median", "best", "speed"),
                 [
-                    (f"`{name}`", f"{seconds:.1f} s", f"{engines['serial'] / seconds:.2f}×")
-                    for name, seconds in engines.items()
+                    (
+                        f"`{name}`",
+                        f"{timing.median:.1f} s",
+                        f"{timing.best:.1f} s",
+                        f"{_ratio(engines['serial'], timing):.2f}×",
+                    )
+                    for name, timing in engines.items()
                 ],
             ),
             _growth(whole),
         ],
         {
             "whole_seconds": whole.seconds,
+            "whole_core_seconds": whole.core_seconds,
             "whole_gigabytes": whole.gigabytes,
             "whole_events": whole.events,
-            "engines": engines,
+            "engines": {name: timing.seconds for name, timing in engines.items()},
         },
         notes,
+        {"scaling.md": _billion(whole, log.nbytes / len(log))},
     )
 
 
-def _billion(whole: Whole) -> str:
+def _ratio(one: Timing, other: Timing) -> float:
+    """How many times as long: within each round, so that a noisy one weighs as much as another."""
+    return median(a / b for a, b in zip(one.seconds, other.seconds, strict=True))
+
+
+def _billion(whole: Whole, event_bytes: float) -> Section:
     """What the study of a billion events would take: a day of it to tune on, all to judge on."""
-    stages = [run["stage"] for run in whole.runs]
-    judged, tuned = stages.count("evaluation"), stages.count("tuning")
-    events = BILLION * judged + BILLION // DAYS * tuned
-    hours = events * whole.seconds / whole.events / 3600
-    return (
-        f"At this rate a week of 1 billion events ({judged} replays of it, {tuned} of a day) would "
-        f"take {hours:.1f} hours on this machine, {hours * (os.cpu_count() or 1):.1f} core-hours."
+    rate = whole.events / whole.core_seconds
+    cores = os.cpu_count() or 1
+    parts = [
+        (name, len(runs), len(runs) * events)
+        for name, runs, events in (
+            ("judging on the week", whole.stage("evaluation"), BILLION),
+            ("tuning on a day of it", whole.stage("tuning"), BILLION // DAYS),
+        )
+    ]
+    parts.append(("the whole study", sum(p[1] for p in parts), sum(p[2] for p in parts)))
+    hours = parts[-1][2] / rate / 3600
+    return Section(
+        [
+            Table(
+                f"Measured: `{whole.command}`",
+                ("", f"{cores} cores"),
+                [
+                    ("replays", f"{len(whole.runs):,}"),
+                    ("events passed", f"{whole.events / 1e9:.2f} billion"),
+                    ("time", f"{whole.seconds / 60:.1f} minutes"),
+                    ("processor time", f"{whole.core_seconds:.0f} core-seconds"),
+                    ("events for a core-second", f"{rate / 1e6:.1f} million"),
+                    ("memory at its peak", f"{whole.gigabytes:.1f} GB"),
+                    ("an event in memory, d = 6", f"{event_bytes:.0f} bytes"),
+                ],
+            ),
+            Table(
+                "Reckoned at that rate: a week of 1 billion events",
+                ("part", "replays", "events passed", "core-hours"),
+                [
+                    (
+                        name,
+                        f"{replays:,}",
+                        f"{passed / 1e9:.0f} billion",
+                        f"{passed / rate / 3600:.1f}",
+                    )
+                    for name, replays, passed in parts
+                ],
+            ),
+        ],
+        {},
+        [
+            f"{hours:.1f} core-hours are {hours / cores:.1f} hours on {cores} such cores, "
+            f"{60 * hours / MANY:.0f} minutes on {MANY}.",
+            f"The log takes {BILLION * event_bytes / 1e9:.0f} GB of memory, once on each machine.",
+        ],
     )
 
 
@@ -118,13 +177,13 @@ def _growth(whole: Whole) -> Table:
         costs = [
             sum(run["seconds"] for run in found) / sum(run["events"] for run in found) * 1e9
             for stage in ("tuning", "evaluation")
-            if (found := [r for r in whole.runs if (r["policy"], r["stage"]) == (policy, stage)])
+            if (found := [run for run in whole.stage(stage) if run["policy"] == policy])
         ]
         rows.append(
             (f"`{policy}`", *(f"{cost:.0f}" for cost in costs), f"{costs[1] / costs[0]:.2f}×")
         )
     lengths = [
-        f"{next(r['events'] for r in whole.runs if r['stage'] == stage) / 1e6:.1f} M events"
+        f"{whole.stage(stage)[0]['events'] / 1e6:.1f} M events"
         for stage in ("tuning", "evaluation")
     ]
     return Table(
@@ -140,7 +199,7 @@ def _whole(options: list[str]) -> Whole:
         out, told = Path(folder) / "study", Path(folder) / "told"
         command = [str(Path(sys.executable).with_name("topstory")), "study", str(out)]
         command += [*options, "--json"]
-        began, most = perf_counter(), 0
+        began, most, before = perf_counter(), 0, _children()
         with told.open("w") as file:
             process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=file)
             while process.poll() is None:
@@ -153,8 +212,19 @@ def _whole(options: list[str]) -> Whole:
         if process.returncode:
             raise RuntimeError(f"{' '.join(command)} failed: {told.read_text()}")
         runs = pq.read_table(out / "runs.parquet").to_pylist()
-    # Both buckets come from one replay.
-    return Whole(seconds, most / 1e9, [run for run in runs if run["bucket"] == "learning"])
+    return Whole(
+        " ".join(["topstory study OUT", *options]),
+        seconds,
+        _children() - before,
+        most / 1e9,
+        [run for run in runs if run["bucket"] == "learning"],  # both come from one replay
+    )
+
+
+def _children() -> float:
+    """Processor seconds of processes that this one has begun, and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _memory(process: psutil.Process) -> int:
@@ -165,10 +235,9 @@ def _memory(process: psutil.Process) -> int:
         return 0
 
 
-def _engines(events: int, repetitions: int) -> dict[str, float]:
-    """Seconds of each engine, for replays that must come out the same."""
-    log = traffic.build(events)
-    runs = [run for policy in COMPARED for run in grid_runs(policy, sizes=SIZES)]
+def _engines(log: EventLog, repetitions: int) -> dict[str, Timing]:
+    """The rounds of each engine, for replays that must come out the same."""
+    runs = [run for policy in COMPARED for run in grid_runs(policy, VALUES, sizes=SIZES)]
     outcomes: dict[str, str] = {}
     tasks = {
         name: partial(_play, runs, log, name, engine(name), outcomes)
@@ -179,7 +248,7 @@ def _engines(events: int, repetitions: int) -> dict[str, float]:
     import ray
 
     ray.shutdown()
-    return {name: timing.median for name, timing in timings.items()}
+    return timings
 
 
 def _play(runs: list[Run], log: EventLog, name: str, where: Any, outcomes: dict[str, str]) -> None:

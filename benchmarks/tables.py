@@ -44,6 +44,7 @@ class Section:
     tables: list[Table]
     figures: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    beside: dict[str, Section] = field(default_factory=dict)  # for other pages, by their names
 
     def print(self, console: Console) -> None:
         """Tables, then notes."""
@@ -51,6 +52,8 @@ class Section:
             table.print(console)
         for note in self.notes:
             console.print(f"  {note}", highlight=False)
+        for other in self.beside.values():
+            other.print(console)
         console.print()
 
     def markdown(self) -> str:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from topstory.serving.async_client import AsyncClient as AsyncClient
     from topstory.serving.client import Client as Client
     from topstory.studies import Study as Study
+    from topstory.studies import StudyWarning as StudyWarning
     from topstory.studies import study as study
 
 _ROOMS = {
@@ -52,7 +53,7 @@ _ROOMS = {
     "explorers": ("EpsilonGreedy", "Greedy", "Uniform", "UpperConfidence"),
     "policies": ("Choice", "Policy", "policy"),
     "evaluation": ("NotUniformWarning", "Result", "lift", "replay", "tune"),
-    "studies": ("Study", "study"),
+    "studies": ("Study", "StudyWarning", "study"),
     "serving.client": ("Client",),
     "serving.async_client": ("AsyncClient",),
 }

@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from tests.cli.running import answer, run
+from tests.cli.running import answer, run, words
+from tests.features.worlds import clear_world
 
 import topstory as ts
 from topstory.studies.simulated import SCALES, Scale
@@ -73,6 +76,36 @@ def test_without_logs_it_simulates_them_and_learns_features(
     assert (tmp_path / "out" / "features.safetensors").exists()
     again = answer("study", tmp_path / "out", *SMALL)
     assert again["table"] == told["table"]
+
+
+def test_contexts_of_the_constant_alone_are_warned_of_once(logs: Path, tmp_path: Path) -> None:
+    for name, role in (("uniform", "tuning"), ("explored", "evaluation")):
+        log = ts.EventLog.read(logs / name)[:2000]
+        bare = replace(log, users=np.ones((len(log), 1), np.float32), visitors=None)
+        bare.write(tmp_path / role)
+    told = run(
+        *("study", tmp_path / "out", "--tuning", tmp_path / "tuning"),
+        *("--evaluation", tmp_path / "evaluation", *SMALL),
+    )
+    warning = "WARNING: contexts are the constant alone, so ucb-warm knows nothing of the user"
+    assert told.stderr.count(warning) == 1
+    assert "--exploration" in told.stderr
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "Contexts are the constant alone" in page
+
+
+def test_features_of_raw_logs_have_the_support_that_is_asked_for(tmp_path: Path) -> None:
+    world, out = clear_world(users=2_000), tmp_path / "out"
+    roles = ("exploration", "tuning", "evaluation")
+    for seed, role in enumerate(roles):
+        world.random_log(4_000, "2009-05-01", 1, seed=seed, raw=True).write(tmp_path / role)
+    given = [word for role in roles for word in (f"--{role}", tmp_path / role)]
+    small = ("--policy", "egreedy", "--sizes", "1", "--epsilons", "0.1")
+    answer("study", out, *given, *small, "--support", "behaviours=0.05", "--support", "age=0")
+    model = ts.FeatureBuilder.load(out / "features.safetensors")
+    assert model.support == {"age": 0.0, "behaviours": 0.05}
+    told = run("study", out, *given, *small, "--support", "some", status=2).stderr
+    assert "not a number, nor FIELD=NUMBER: 'some'" in words(told)
 
 
 def test_ctrl_c_says_that_the_same_command_goes_on(logs: Path, tmp_path: Path) -> None:

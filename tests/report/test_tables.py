@@ -13,9 +13,10 @@ from tests.studies.small import small_study
 
 from topstory.report import Cell, Number, Report, Row, Table1, published
 from topstory.report.drawing import draw
-from topstory.report.figures import figures
+from topstory.report.figures import Figure, Panel, figures
 from topstory.report.html import page
 from topstory.report.tables import as_csv, as_latex, as_markdown
+from topstory.studies import StudyWarning
 
 CELL = Cell(
     size=0.3,
@@ -104,12 +105,24 @@ def test_what_a_user_wrote_cannot_become_markup(report: Report) -> None:
     assert "</script><img" not in page(msgspec.structs.replace(report, scatters=clouds))
 
 
+def test_on_paper_a_long_title_is_broken_before_it_runs_into_the_next() -> None:
+    """A panel of two abreast is 3.6 inches wide: some 48 bold letters of 8 points."""
+    title = "disjoint: ε-greedy (disjoint) +7.9%, linucb (disjoint) +31.3%"
+    axes = {"xaxis": {"title": {"text": "x"}}, "yaxis": {"title": {"text": "y"}}}
+    panel = Panel(title, {"data": [], "layout": axes})
+    drawn = ET.fromstring(draw(Figure("figure3", "", "", (panel, panel)))["svg"])
+    said = ["".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert max(map(len, said)) <= 48
+    assert "linucb (disjoint) +31.3%" in said
+
+
 def test_a_study_without_a_click_still_has_a_report(tmp_path: Path) -> None:
     from dataclasses import replace
 
     from tests.studies.small import logs
 
     barren = {role: replace(log, payoff=log.payoff * 0) for role, log in logs().items()}
-    found = small_study(tmp_path / "out", policies=["ucb"], **barren)
+    with pytest.warns(StudyWarning, match="nothing was clicked in the tuning log"):
+        found = small_study(tmp_path / "out", policies=["ucb"], **barren)
     assert found.report().summary[0].startswith("Too few clicks")
     assert found.write().exists()

@@ -64,7 +64,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> ts.Study:
 
 def test_features_are_learned_kept_and_replayed_with(study: ts.Study) -> None:
     model = ts.FeatureBuilder.load(study.folder / "features.safetensors")
-    assert model.support == SUPPORT
+    assert model.support == SUPPORT == ts.FeatureBuilder().support
     assert model.engine == "serial"
     log = model.apply(raw_logs()["evaluation"])
     result = ts.replay(ts.policy("linucb-disjoint", alpha=0.3), log)
@@ -90,12 +90,26 @@ def test_a_study_of_other_raw_logs_is_not_gone_on_with(study: ts.Study) -> None:
         raw_study(study.folder, evaluation=same_clicks)
 
 
-def test_a_study_with_features_made_otherwise_is_not_gone_on_with(
-    study: ts.Study, monkeypatch: pytest.MonkeyPatch
+def test_a_study_with_features_made_otherwise_is_not_gone_on_with(study: ts.Study) -> None:
+    with pytest.raises(ValueError, match=r"another feature model: .*support 0\.1.*, not .*0\.02"):
+        raw_study(study.folder, support=0.02)
+
+
+def test_the_support_is_that_of_features_fit_unless_it_is_chosen(
+    study: ts.Study, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("topstory.studies.learned_features.SUPPORT", 0.02)
-    with pytest.raises(ValueError, match=r"another feature model: .*support 0\.01.*, not .*0\.02"):
-        raw_study(study.folder)
+    assert study.report().command.count("--support") == 0
+    chosen = {"gender": 0.0, "behaviours": 0.02}
+    found = raw_study(tmp_path / "out", support=chosen, policies=["egreedy"])
+    assert ts.FeatureBuilder.load(found.folder / "features.safetensors").support == chosen
+    assert "--support behaviours=0.02 --support gender=0" in found.report().command
+    other_order = dict(reversed(chosen.items()))
+    raw_study(tmp_path / "out", support=other_order, policies=["egreedy"])  # goes on with it
+
+
+def test_a_support_means_nothing_to_logs_with_contexts(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"support 0\.02 is of features learned from raw logs"):
+        raw_study(tmp_path / "out", support=0.02, **logs())
 
 
 def test_logs_with_contexts_are_taken_as_they_are(tmp_path: Path) -> None:

@@ -288,6 +288,7 @@ def test_the_runs_are_written_as_parquet(study: ts.Study) -> None:
         ({"tune_on": "both"}, "tune_on must be 'deployment' or 'learning', got 'both'"),
         ({"policies": ["greedy"]}, "no policy to tune is called 'greedy'"),
         ({"evaluation": None}, "give both tuning and evaluation"),
+        ({"scale": "paper"}, "scale 'paper' is of simulated logs, and these are your own"),
         ({"engine": "spark"}, "engine must be one of serial, local, ray"),
         ({"sizes": [2.0]}, "a size is above 0 and at most 1"),
         ({"tuning": logs()["tuning"][:0]}, "the tuning log has no events"),

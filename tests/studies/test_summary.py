@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from tests.studies.small import logs, small_study
 
 import topstory as ts
 from topstory.evaluation import mean_lift
+from topstory.policies import REGISTRY
 from topstory.report import Number, Ridge
 from topstory.studies import contenders as rivals
-from topstory.studies.summary import summary
+from topstory.studies.summary import advice, summary
 
 POLICIES = ("egreedy", "ucb", "egreedy-disjoint", "linucb-disjoint", "linucb-hybrid")
 
@@ -124,3 +126,69 @@ def test_a_ridge_is_surely_better_or_perhaps(
         for name, gain in zip("ab", gains, strict=True)
     ]
     assert words in summary(studied("nothing"), (), ridges)[-1]
+
+
+def _advice(deploy: tuple[float, float, float], lift: tuple[float, float, float]) -> str:
+    """What is advised of two policies, the second of which has that CTR and that lift."""
+
+    class Told:
+        parameters: ClassVar[dict[str, float]] = {"alpha": 0.3}
+
+        def __init__(self, policy: str, ctr: Number) -> None:
+            self.policy, self._ctr = policy, ctr
+            self.name = REGISTRY[policy].paper
+
+        def ctr(self, bucket: str = "") -> Number:
+            return self._ctr
+
+        def over(self, other: object, bucket: str = "") -> Number:
+            return Number(*lift)
+
+    told: Any = [Told("egreedy", Number(0.9, 0.8, 1.0)), Told("ucb", Number(*deploy))]
+    return next(advice(told))
+
+
+def test_what_is_not_surely_better_than_chance_is_not_advised() -> None:
+    told = _advice((0.98, 0.88, 1.09), (0.1, 0.05, 0.2))
+    assert told == (
+        "No policy is surely better than showing articles at random: the best, ucb with α = 0.3, "
+        "earned 0.98 times as much (95 % interval 0.88 to 1.09). A longer log may tell."
+    )
+
+
+def test_what_is_as_good_as_the_simplest_names_both() -> None:
+    told = _advice((1.5, 1.4, 1.6), (0.02, -0.01, 0.05))
+    assert told == (
+        "No policy is surely better than ε-greedy with α = 0.3, which earned 0.90 times what "
+        "random articles do (95 % interval 0.80 to 1.00): the best, ucb with α = 0.3, earned "
+        "2.0 % more (95 % interval −1.0 to +5.0 %)."
+    )
+
+
+def test_the_best_is_advised_with_its_parameter_its_lift_and_how_sure_that_is() -> None:
+    told = _advice((1.5, 1.4, 1.6), (0.1, 0.05, 0.2))
+    assert told == (
+        "Deploy ucb with α = 0.3: its deployment bucket earned 1.50 times what random articles do "
+        "(95 % interval 1.40 to 1.60), 10.0 % more than ε-greedy's (95 % interval +5.0 to "
+        "+20.0 %)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("alpha", "sign", "words"),
+    [
+        (1.0, 1, "surely pays less for it than ε-greedy, and earns more in the learning bucket."),
+        (0.03, -1, "an upper confidence bound surely earns less than ε-greedy in the learning"),
+        (3.0, 0, "whether an upper confidence bound earns more than ε-greedy in the learning"),
+    ],
+)
+def test_a_single_model_is_not_counted(tmp_path: Path, alpha: float, sign: int, words: str) -> None:
+    one: dict[str, Any] = {"sizes": [1.0], "epsilons": [0.1], "alphas": [alpha]}
+    found = small_study(tmp_path / "out", policies=["egreedy", "ucb"], **one)
+    low, high = mean_lift(
+        *(found.buckets(name, 1.0, "learning") for name in ("ucb", "egreedy"))
+    ).interval
+    assert (low > 0) - (high < 0) == sign
+    (told,) = [each for each in found.report().summary if each.startswith("While it learns")]
+    assert words in told
+    assert "models" not in told

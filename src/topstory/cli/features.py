@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topstory.cli.failures import told
+from topstory.cli.options import Support
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,14 +36,7 @@ def fit(
     article_clusters: Annotated[
         int | None, typer.Option(metavar="K", help="Clusters of articles; as many as of users.")
     ] = None,
-    support: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="S",
-            help="The least share of users that must have a category: a number for all fields "
-            "(0.1 if nothing is said), or FIELD=NUMBER for one; may be repeated.",
-        ),
-    ] = None,
+    support: Support = None,
     distances: Annotated[
         str, typer.Option(metavar="D", help="weighted, or plain as in the paper.")
     ] = "weighted",
@@ -80,13 +74,15 @@ def fit(
     """
     import topstory as ts
     from topstory.cli.consoles import remarks
+    from topstory.cli.lists import shares
     from topstory.sealed import check_place
 
     check_place(model)
+    least = shares(support, "--support")
     builder = ts.FeatureBuilder(
         clusters=clusters,
         article_clusters=article_clusters,
-        support=_support(support),
+        support=0.1 if least is None else least,
         distances=distances,
         components=components,
         ridge=ridge,
@@ -186,30 +182,6 @@ def _tell(model: Path, picture: Path | None, json: bool) -> None:
         print_json(report)
     else:
         show_features(str(model), report, answers())
-
-
-def _support(given: list[str] | None) -> float | dict[str, float]:
-    """A number, or numbers by field.
-
-    >>> _support(None), _support(["0.05"]), _support(["likes=0.01", "age=0"])
-    (0.1, 0.05, {'likes': 0.01, 'age': 0.0})
-    """
-    found: dict[str, float] = {}
-    for text in given or ["0.1"]:
-        field, _, number = text.rpartition("=")
-        try:
-            found[field] = float(number)
-        except ValueError:
-            raise typer.BadParameter(
-                f"not a number, nor FIELD=NUMBER: {text!r}", param_hint="--support"
-            ) from None
-    if "" not in found:
-        return found
-    if len(found) > 1:
-        raise typer.BadParameter(
-            "give one number, or FIELD=NUMBER for each field", param_hint="--support"
-        )
-    return found[""]
 
 
 @contextmanager

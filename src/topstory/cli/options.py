@@ -24,4 +24,13 @@ Address = Annotated[
     str | None,
     typer.Option(metavar="A", help="ray: the cluster's address. By default this machine."),
 ]
+Support = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="S",
+        help="Of features learned from raw profiles: the least share of users that must have a "
+        "category, a number for all fields (0.1 if nothing is said; 0.01 in a simulated study), or "
+        "FIELD=NUMBER for one; may be repeated.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]

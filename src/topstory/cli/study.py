@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topstory.cli.options import Address, AsJson, Bucket, EngineName, Repeats, Seed
+from topstory.cli.options import Address, AsJson, Bucket, EngineName, Repeats, Seed, Support
 
 if TYPE_CHECKING:
     from topstory.cli.study_report import StudyReport
@@ -41,6 +41,7 @@ def study(
             "features if all three logs are raw. By default the tuning log's first tenth.",
         ),
     ] = None,
+    support: Support = None,
     policy: Annotated[
         str | None,
         typer.Option(metavar="NAME,…", help="Which policies. By default all ten that learn."),
@@ -81,12 +82,13 @@ def study(
     import topstory as ts
     from topstory.cli.choosing import listed
     from topstory.cli.consoles import remarks
-    from topstory.cli.lists import numbers
+    from topstory.cli.lists import numbers, shares
     from topstory.cli.printing import print_json
     from topstory.cli.progress import work_bar
     from topstory.cli.study_report import StudyReport
     from topstory.cli.warnings import told_once
     from topstory.engines import engine as named_engine
+    from topstory.studies import StudyWarning
 
     logs = {
         role: None if path is None else ts.EventLog.read(path)
@@ -97,11 +99,12 @@ def study(
         )
     }
     console = remarks()
-    with told_once(console), work_bar(console, "study") as follow, _resumable():
+    with told_once(console, StudyWarning), work_bar(console, "study") as follow, _resumable():
         found = ts.study(
             out,
             scale=scale,
             **logs,
+            support=shares(support, "--support"),
             policies=listed(policy),
             sizes=numbers(sizes, "--sizes"),
             epsilons=numbers(epsilons, "--epsilons"),

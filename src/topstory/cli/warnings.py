@@ -14,17 +14,20 @@ from topstory.evaluation import NotUniformWarning
 
 
 @contextmanager
-def told_once(console: Console) -> Iterator[list[str]]:
-    """Show the warning that a log is not uniform when it first comes; all that came."""
+def told_once(console: Console, *others: type[Warning]) -> Iterator[list[str]]:
+    """Show the warning that a log is not uniform, or another, once it comes; all that came."""
     told: list[str] = []
 
     def tell(message: Warning | str, category: type[Warning], *place: object) -> None:
         if str(message) not in told:
             told.append(str(message))
-            show_warning(str(message), console)
+            title = "not uniform" if issubclass(category, NotUniformWarning) else "take care"
+            show_warning(str(message), console, title)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", NotUniformWarning)
+        told_of: tuple[type[Warning], ...] = (NotUniformWarning, *others)
+        for each in told_of:
+            warnings.simplefilter("always", each)
         # Ignored: its stub asks for every parameter by name; warnings passes them by place.
         warnings.showwarning = tell  # type: ignore[assignment]
         yield told
@@ -42,4 +45,6 @@ def warn_of_constant(source: Source, policy: str, console: Console) -> None:
             "; make features of its raw profiles first: topstory features fit, then topstory "
             "features apply"
         )
+    else:
+        message += "; give a log with contexts, or take egreedy or ucb"
     show_warning(message, console, "no features")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import islice
 from typing import Any, ClassVar
 
 from topstory.engines.engine import Engine, Item, Kept, Out, Shared
 
 AHEAD = 2
 RETRIES = 5  # of a call whose worker or node died; one that kills so many kills the next
+UNDER_WAY = 100  # calls, at least
+PATIENCE = 5.0  # seconds for a cluster's port to open
 
 
 class RayEngine(Engine):
@@ -23,8 +27,8 @@ class RayEngine(Engine):
 
     Args:
         workers: how many tasks may run at once; by default as many as the cluster has cores.
-        address: of a cluster, such as "auto" or "ray://head:10001"; by default what RAY_ADDRESS
-            says, or this machine.
+        address: of a cluster, such as "auto" or "head:6379"; by default what RAY_ADDRESS says, or
+            this machine.
     """
 
     name: ClassVar[str] = "ray"
@@ -41,6 +45,7 @@ class RayEngine(Engine):
         if not ray.is_initialized():
             # "local" begins one of our own: without it, Ray joins whichever runs on this machine.
             address = address or os.environ.get("RAY_ADDRESS") or "local"
+            _check_open(address)
             ray.init(
                 address=address,
                 num_cpus=workers if address == "local" else None,
@@ -76,11 +81,17 @@ class RayEngine(Engine):
         self, function: Callable[[Item, Shared], Out], items: Sequence[Item], shared: Shared
     ) -> Iterator[tuple[int, Out]]:
         """As they finish."""
-        places = {
-            reference: place for place, reference in enumerate(self._begun(function, items, shared))
-        }
+        # So many at a time: `wait` looks at all that it is given, on a core that workers want (2.8
+        # s for 1,500 at once, 2.2 s in turns); yet enough for a cluster that grows when asked to.
+        most = max(UNDER_WAY, (1 + AHEAD) * self.workers)
+        places: dict[Any, int] = {}
+        left = enumerate(self._begun(function, items, shared))
         try:
-            while places:
+            while True:
+                for place, reference in islice(left, most - len(places)):
+                    places[reference] = place
+                if not places:
+                    return
                 for reference in self._ray.wait(list(places), num_returns=1)[0]:
                     yield places.pop(reference), self._result(reference)
         finally:
@@ -108,6 +119,21 @@ class RayEngine(Engine):
             return self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None  # the error itself, not Ray's frame around it
+
+
+def _check_open(address: str) -> None:
+    """Say at once that nobody is there; Ray itself goes on trying for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdecimal():
+        return  # "local", "auto", or a name that Ray looks up
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ConnectionError(
+            f"no Ray cluster answers at {address} ({error}); is its head running, and its port "
+            "open to this machine? `ray start --head` prints the address; without one, Ray runs on "
+            "this machine alone"
+        ) from None
 
 
 _unpacked: dict[str, Any] = {}  # of a worker: what its calls share

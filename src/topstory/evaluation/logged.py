@@ -45,21 +45,21 @@ class Logged:
         """How many events rejection sampling left."""
         return round(float(self.by_article[:, TRIALS].sum()))
 
-    def warn(self) -> None:
+    def warn(self, called: str = "log") -> None:
         """Say loudly that the log is not uniform, if it is not."""
         found, logged = self.uniformity, len(self.traffic.pool)
         if self.events < (1 - MOST_LOST) * logged:
             warnings.warn(
-                f"rejection sampling keeps only {self.events:,} of {logged:,} events, since the "
-                f"smallest propensity is {self.traffic.least:.2g} times the uniform one; "
-                "a log whose propensities vary less loses less",
+                f"rejection sampling keeps only {self.events:,} of {logged:,} events of the "
+                f"{called}, since the smallest propensity is {self.traffic.least:.2g} times the "
+                "uniform one; a log whose propensities vary less loses less",
                 NotUniformWarning,
                 stacklevel=3,
             )
         if found.p_value < LEVEL:
             named = ", ".join(repr(s.article) for s in found.standouts[:5])
             warnings.warn(
-                f"the log's articles were not shown uniformly at random (chi-square "
+                f"the {called}'s articles were not shown uniformly at random (chi-square "
                 f"{found.statistic:.1f} with {found.degrees_of_freedom} degrees of freedom, "
                 f"p = {found.p_value:.2g}), so replay is biased"
                 + (f"; standing out: {named}" if named else "")

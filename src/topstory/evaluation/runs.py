@@ -16,7 +16,11 @@ HYBRID = 3.0  # times as long as another model, for an event: measured at d = 6
 
 
 def play_all(
-    runs: Sequence[Run], log: EventLog, engine: Engine, given: Mapping[str, Any] | None = None
+    runs: Sequence[Run],
+    log: EventLog,
+    engine: Engine,
+    given: Mapping[str, Any] | None = None,
+    called: str = "log",
 ) -> Iterator[Outcome]:
     """The outcomes as they come; which engine it is changes none of them.
 
@@ -26,6 +30,7 @@ def play_all(
         log: what happened.
         engine: where.
         given: what models take beside numbers, such as `offset`.
+        called: what people call the log.
 
     Warns:
         NotUniformWarning: once, if the log's articles were not shown uniformly at random.
@@ -33,8 +38,8 @@ def play_all(
     if not runs:
         return
     if not len(log):
-        raise ValueError("the log has no events to replay")
-    ready(log, runs[0].seed).warn()
+        raise ValueError(f"the {called} has no events to replay")
+    ready(log, runs[0].seed).warn(called)
     ordered = sorted(runs, key=lambda run: -cost(run))
     ground = Ground(log, dict(given or {}))
     for _, outcome in engine.finished(play, ordered, ground):

@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.events.articles import ArticleTable
-from topstory.events.columns import ArrayRecord, Mask, blocks, reals, row_numbers
-from topstory.events.contexts import Contexts, as_contexts, context, take_contexts
-from topstory.events.event import Event
-from topstory.events.pools import Indices, PoolTable, as_lists, pool_numbers
-from topstory.events.propensity import recorded, uniform
-from topstory.events.shown import shown_positions
-from topstory.events.times import Moment, Times, as_datetime, as_microseconds, moment
+from topstory.events.columns import ArrayRecord, Mask, blocks, row_numbers
+from topstory.events.contexts import Contexts, context, take_contexts
+from topstory.events.event import Event, event_of
+from topstory.events.pools import Indices, PoolTable
+from topstory.events.propensity import uniform
+from topstory.events.times import Moment, Times, moment
 from topstory.events.visitors import Visitors
 
 if TYPE_CHECKING:
@@ -96,37 +95,15 @@ class EventLog(ArrayRecord):
                 them `users` may be None: the constant alone.
             article_profiles: the raw profiles of the articles, in the order of `articles`.
         """
-        visitors = None
-        if visitor is not None:
-            visitors = Visitors.of(users, visitor, profiles)
-            contexts: Contexts = visitors.contexts[visitors.number]
-        elif profiles is not None:
-            raise ValueError("profiles need visitor: for each event the profile of its user")
-        else:
-            contexts = as_contexts(users)
-        events = len(contexts)
-        lists = as_lists(pools)
-        if articles is None:
-            article_table = ArticleTable(tuple(dict.fromkeys(key for ids in lists for key in ids)))
-        else:
-            article_table = ArticleTable.from_mapping(articles)
-        if article_profiles is not None:
-            article_table = article_table.described(article_profiles)
-        pool_table = PoolTable.from_lists(lists, article_table)
-        numbered = pool_numbers(pool, events, len(pool_table))
-        times = None
-        if timestamps is not None:
-            times = Times.from_microseconds(as_microseconds(timestamps, events))
-        return cls(
-            users=contexts,
-            pool=numbered,
-            position=shown_positions(shown, numbered, pool_table, article_table),
-            payoff=reals("payoff", payoff, events),
-            recorded_propensity=recorded(propensity, numbered, pool_table),
-            times=times,
-            pool_table=pool_table,
-            article_table=article_table,
-            visitors=visitors,
+        from topstory.events.arrays import from_arrays
+
+        return from_arrays(
+            users,
+            pools,
+            pool,
+            shown,
+            payoff,
+            *(articles, timestamps, propensity, visitor, profiles, article_profiles),
         )
 
     @classmethod
@@ -285,7 +262,7 @@ class EventLog(ArrayRecord):
         Rows in one piece (step 1) are views of this log's columns.
         """
         if isinstance(rows, int | np.integer):
-            return self._event(range(len(self))[rows])
+            return event_of(self, range(len(self))[rows])
         if isinstance(rows, slice):
             start, stop, step = rows.indices(len(self))
             if step == 1:
@@ -304,7 +281,7 @@ class EventLog(ArrayRecord):
         return self._take(rows)
 
     def __iter__(self) -> Iterator[Event]:
-        return map(self._event, range(len(self)))
+        return (event_of(self, i) for i in range(len(self)))
 
     def _take(self, rows: slice | npt.NDArray[np.intp]) -> EventLog:
         propensity = self.recorded_propensity
@@ -317,18 +294,4 @@ class EventLog(ArrayRecord):
             recorded_propensity=None if propensity is None else propensity[rows],
             times=None if self.times is None else self.times[rows],
             visitors=None if self.visitors is None else self.visitors[rows],
-        )
-
-    def _event(self, i: int) -> Event:
-        number = int(self.pool[i])
-        begin, end = int(self.pool_offsets[number]), int(self.pool_offsets[number + 1])
-        ids = tuple(self.article_ids[a] for a in self.pool_members[begin:end])
-        propensity, times = self.recorded_propensity, self.times
-        return Event(
-            user=self.context(i),
-            pool=ids,
-            shown=ids[self.position[i]],
-            payoff=float(self.payoff[i]),
-            propensity=1.0 / len(ids) if propensity is None else float(propensity[i]),
-            timestamp=None if times is None else as_datetime(int(times.microseconds(i, i + 1)[0])),
         )

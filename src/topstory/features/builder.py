@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -16,12 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from topstory.engines import Engine, engine
 from topstory.events import EventLog
-from topstory.events.articles import ArticleTable
-from topstory.events.visitors import Visitors
 from topstory.features.bilinear import BilinearLogistic
 from topstory.features.clustering import Raw, cluster
 from topstory.features.clusters import SoftClusters
 from topstory.features.encoder import Encoder, Threshold
+from topstory.features.featured import featured
 from topstory.features.projection import PLAIN, WEIGHTED
 from topstory.features.raw_logs import (
     check_articles,
@@ -189,20 +187,8 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             keep_profiles: whether the new log has them too.
         """
         check_is_fitted(self)
-        visitors = raw_visitors(log)
-        contexts = self.users(visitors.profiles)
-        profiles = visitors.profiles if keep_profiles else None
-        articles = ArticleTable(
-            log.article_ids,
-            self.articles(log.article_profiles),
-            log.article_profiles if keep_profiles else None,
-        )
-        return replace(
-            log,
-            users=contexts[visitors.number],
-            visitors=Visitors(visitors.number, contexts, profiles),
-            article_table=articles,
-        )
+        contexts = self.users(raw_visitors(log).profiles)
+        return featured(log, contexts, self.articles(log.article_profiles), keep_profiles)
 
     def users(self, profiles: Any) -> npt.NDArray[np.float32]:
         """(V, d) the contexts of users, from a table of raw profiles."""

@@ -18,6 +18,7 @@ from topstory.report.records import Report
 
 FORMATS = ("svg", "png")
 GREY = "#5b6372"
+LETTERS = 46  # of a title, above a panel of two abreast
 STYLE: Any = {  # not a plain dict to its stubs, which list every key
     "font.size": 8,
     "axes.spines.top": False,
@@ -41,7 +42,7 @@ def drawings(report: Report) -> dict[str, Mapping[str, bytes]]:
 def draw(figure: Figure) -> Mapping[str, bytes]:
     """The figure as it first appears in the report, on white."""
     with mpl.rc_context(STYLE):
-        columns = min(2, len(figure.panels))
+        columns = 1 if figure.wide else min(2, len(figure.panels))
         rows = -(-len(figure.panels) // columns)
         drawing = Drawing(figsize=(3.6 * columns + (0 if columns > 1 else 3.0), 2.7 * rows + 0.5))
         axes = drawing.subplots(rows, columns, squeeze=False)
@@ -82,7 +83,9 @@ def _panel(axes: Axes, panel: Panel, hidden: set[str]) -> None:
     for trace in traces:
         if trace["type"] == "scatter":
             _DRAWN[trace["mode"]](axes, trace)
-    axes.set_title(panel.title, fontsize=8, fontweight="bold", loc="left")
+    title = panel.title
+    broken = title if len(title) <= LETTERS else title.replace(", ", ",\n")
+    axes.set_title(broken, fontsize=8, fontweight="bold", loc="left")
     axes.set_xlabel(layout["xaxis"]["title"]["text"])
     axes.set_ylabel(layout["yaxis"]["title"]["text"])
     if layout["xaxis"].get("type") == "log":

@@ -73,8 +73,12 @@ class Journal:
         self.summaries: dict[str, LogSummary] = {}
         if folder.exists() and not folder.is_dir():
             raise ValueError(f"{folder}: is a file, and a study needs a folder; name a new one")
-        folder.mkdir(parents=True, exist_ok=True)
         path = folder / self.NAME
+        if folder.exists() and not path.exists() and (other := next(folder.iterdir(), None)):
+            raise ValueError(
+                f"{folder}: holds {other.name!r}, which is no study's; name a new folder"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
         self._file = path.open("a+b")
         try:
             self._lock()
@@ -96,10 +100,6 @@ class Journal:
     def _open(self, path: Path, wanted: Heading) -> None:
         lines = self._whole_lines(path)
         if not lines:
-            if found := sorted(p.name for p in self.folder.iterdir() if p.name != self.NAME):
-                raise ValueError(
-                    f"{self.folder}: holds {found[0]!r}, which is no study's; name a new folder"
-                )
             self._append(wanted)
             return
         heading, *others = lines

@@ -13,9 +13,16 @@ from topstory.events import EventLog
 from topstory.features import FeatureBuilder
 from topstory.features.offset import fit_warm_offset
 from topstory.studies.facts import EXPLORATION, FEATURE_MODEL, fingerprint
-from topstory.studies.learned_features import builder, described, learned
+from topstory.studies.learned_features import (
+    SUPPORT,
+    Support,
+    builder,
+    described,
+    learned,
+    support_options,
+)
 
-FIRST_TENTH = "the tuning log's first tenth"
+FIRST_TENTH, TENTH = "the tuning log's first tenth", 10
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ class OwnLogs:
         folder: of the study, where features are kept.
         engine: what they are learned by.
         seed: of their fit.
+        support: of their categories, None for the paper's; raw logs only.
     """
 
     tuning: EventLog
@@ -69,6 +77,7 @@ class OwnLogs:
     folder: Path
     engine: Engine
     seed: int
+    support: Support | None = None
 
     def __post_init__(self) -> None:
         given = {"tuning": self.tuning, "evaluation": self.evaluation}
@@ -80,6 +89,11 @@ class OwnLogs:
                 raise ValueError(f"the {role} log has no events")
         if raw:
             _check_raw(raw, list(given))
+        elif self.support is not None:
+            raise ValueError(
+                f"support {self.support!r} is of features learned from raw logs, and these have "
+                "contexts: leave it out"
+            )
         for role, log in given.items():
             if log.dimension != self.tuning.dimension:
                 raise ValueError(
@@ -111,7 +125,8 @@ class OwnLogs:
     def options(self) -> tuple[str, ...]:
         """With names in capitals: where a log lies is not known here."""
         explored = () if self.exploration is None else ("--exploration", "EXPLORATION")
-        return ("--tuning", "TUNING", "--evaluation", "EVALUATION", *explored)
+        support = () if self.support is None else support_options(self.support)
+        return ("--tuning", "TUNING", "--evaluation", "EVALUATION", *explored, *support)
 
     @cached_property
     def logs(self) -> Logs:
@@ -120,18 +135,28 @@ class OwnLogs:
             if _raw(self.exploration):
                 return self._featured(self.exploration)
             return Logs(self.tuning, self.evaluation, self.exploration)
-        tenth = len(self.tuning) // 10
+        tenth = len(self.tuning) // TENTH
         if not tenth:
             return Logs(self.tuning, self.evaluation, None)
         return Logs(self.tuning[tenth:], self.evaluation, self.tuning[:tenth])
 
     @property
     def _builder(self) -> FeatureBuilder:
-        return builder(self.engine, self.seed)
+        return builder(self.engine, self.seed, SUPPORT if self.support is None else self.support)
 
     def _featured(self, exploration: EventLog) -> Logs:
         model = learned(self._builder, exploration, self.folder)
         return Logs(*(model.apply(log) for log in (self.tuning, self.evaluation, exploration)))
+
+
+def check_explored(tuning: EventLog, exploration: EventLog | None) -> None:
+    """Refuse a tuning log without a first tenth, where that is to teach the warm policies."""
+    if exploration is None and 0 < len(tuning) < TENTH:
+        raise ValueError(
+            f"the tuning log's {len(tuning)} events are too few to fit the warm policies' offsets "
+            "on a tenth of them: give an exploration log, a longer tuning log, or policies that "
+            "are not warm"
+        )
 
 
 def _raw(log: EventLog) -> bool:

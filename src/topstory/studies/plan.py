@@ -29,6 +29,13 @@ def tuning_runs(settings: Settings) -> list[Run]:
     return runs + reference_runs(settings)
 
 
+def check(settings: Settings) -> None:
+    """Refuse what no run can be made with, before there is a folder or a log."""
+    for run in tuning_runs(settings):
+        entry = REGISTRY[run.policy]
+        entry.explorer(**{k: v for k, v in run.parameters if k in entry.explorer_parameters})
+
+
 def reference_runs(settings: Settings) -> list[Run]:
     """`random` and `omniscient`, which have nothing to tune and do not learn."""
     return [Run.of(name, {}, 1.0, settings.seed) for name in REFERENCES]

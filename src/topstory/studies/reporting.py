@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from topstory.report import LogFacts, Report
+from topstory.studies.cautions import cautions
 from topstory.studies.facts import EXPLORATION, LogSummary, called
 from topstory.studies.figures import curves, histogram, ridges, scatters, series
 from topstory.studies.numbers import number
@@ -45,10 +46,13 @@ def report(study: Study) -> Report:
         ),
         settings=tuple(_settings(study)),
         command=_command(study.settings, study.options),
-        warnings=tuple(
-            f"The {role} log: {logs[role].inspection.verdict[0]}"
-            for role in ("tuning", "evaluation")
-            if role in logs and not logs[role].inspection.fit
+        warnings=(
+            *(
+                f"The {role} log: {logs[role].inspection.verdict[0]}"
+                for role in ("tuning", "evaluation")
+                if role in logs and not logs[role].inspection.fit
+            ),
+            *(f"{each[0].upper()}{each[1:]}." for each in cautions(study.settings.policies, logs)),
         ),
     )
 

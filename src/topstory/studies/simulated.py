@@ -15,7 +15,14 @@ from topstory.engines import Engine
 from topstory.events.simulator import Settings, TodayModule
 from topstory.features import FeatureBuilder
 from topstory.studies.facts import FEATURE_MODEL
-from topstory.studies.learned_features import builder, described, learned
+from topstory.studies.learned_features import (
+    SIMULATED_SUPPORT,
+    Support,
+    builder,
+    described,
+    learned,
+    support_options,
+)
 from topstory.studies.logs import Logs
 
 
@@ -52,6 +59,7 @@ class Simulated:
     seed: int
     folder: Path
     engine: Engine
+    support: Support | None = None
 
     @property
     def known_by(self) -> dict[str, str]:
@@ -59,7 +67,8 @@ class Simulated:
         world = repr(Settings(users=self.scale.users))
         told = blake2b(world.encode(), digest_size=4).hexdigest()
         known = {
-            role: f"{events:,} simulated events in {days:g} days from {start}; world {told}, "
+            role: f"{events:,} simulated events in {days:g} {'day' if days == 1 else 'days'} from "
+            f"{start}; world {told}, "
             f"seed {self.seed}"
             for role, events, start, days in (
                 ("tuning", self.scale.tuning, MAY_1, self.scale.tuning_days),
@@ -71,12 +80,14 @@ class Simulated:
 
     @property
     def _builder(self) -> FeatureBuilder:
-        return builder(self.engine, self.seed)
+        least = SIMULATED_SUPPORT if self.support is None else self.support
+        return builder(self.engine, self.seed, least)
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The scale."""
-        return ("--scale", next(name for name, scale in SCALES.items() if scale == self.scale))
+        """The scale, and the features' support if it was chosen."""
+        scale = next(name for name, scale in SCALES.items() if scale == self.scale)
+        return ("--scale", scale, *(() if self.support is None else support_options(self.support)))
 
     @cached_property
     def logs(self) -> Logs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,13 +12,15 @@ from topstory.engines import Engine
 from topstory.engines import engine as named_engine
 from topstory.evaluation import Outcome, Run, cost, play_all
 from topstory.events import EventLog
-from topstory.studies.facts import summarise
+from topstory.studies.cautions import StudyWarning, cautions
+from topstory.studies.facts import called, summarise
 from topstory.studies.findings import Study
 from topstory.studies.journal import Journal
-from topstory.studies.logs import Logs, OwnLogs, Source
+from topstory.studies.logs import Logs, OwnLogs, Source, check_explored
 from topstory.studies.plan import (
     EVALUATION,
     TUNING,
+    check,
     entries,
     reference_runs,
     ridge_tunings,
@@ -39,6 +42,7 @@ def study(
     tuning: EventLog | None = None,
     evaluation: EventLog | None = None,
     exploration: EventLog | None = None,
+    support: float | Mapping[str, float] | None = None,
     policies: Sequence[str] | None = None,
     sizes: Sequence[float] | None = None,
     epsilons: Sequence[float] | None = None,
@@ -63,6 +67,9 @@ def study(
         evaluation: your own log to judge policies on.
         exploration: a log of random exploration that the warm policies' offsets are fitted on, and
             features if the logs are raw: with profiles, and contexts of the constant alone.
+        support: of features learned from raw logs: the least share of users that must have a
+            category, a number or numbers by field; by default the paper's 0.1, and 0.01 for
+            simulated logs.
         policies: names of those to compare; by default all ten that learn.
         sizes: the shares of retained events to learn from; by default the paper's six.
         epsilons: values of ε to try.
@@ -74,6 +81,11 @@ def study(
         seed: the first seed, and that of the simulated world.
         engine: `serial`, `local` (all cores), `ray`, or an engine.
         progress: called with (what is done, work done, work in all).
+
+    Warns:
+        StudyWarning: if the logs cannot show what is asked, such as what features are worth where
+            contexts are the constant alone.
+        NotUniformWarning: if a log's articles were not shown uniformly at random.
 
     >>> import tempfile
     >>> import numpy as np
@@ -95,17 +107,25 @@ def study(
     ['policy', 'algorithm', 'size']
     """
     where = named_engine(engine)
+    if repeats is None and tuning is None and scale in SCALES:
+        repeats = SCALES[scale].repeats
+    settings = checked(policies, sizes, epsilons, alphas, repeats, tune_on, tune_ridge, seed)
+    check(settings)
     source: Source
     if tuning is not None and evaluation is not None:
-        source = OwnLogs(tuning, evaluation, exploration, Path(out), where, seed)
+        if scale != "demo":
+            raise ValueError(
+                f"scale {scale!r} is of simulated logs, and these are your own: leave it out"
+            )
+        if any("warm" in name for name in settings.policies):
+            check_explored(tuning, exploration)
+        source = OwnLogs(tuning, evaluation, exploration, Path(out), where, seed, support)
     elif tuning is not None or evaluation is not None or exploration is not None:
         raise ValueError("logs of your own come in pairs: give both tuning and evaluation")
     elif scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
     else:
-        source = Simulated(SCALES[scale], seed, Path(out), where)
-        repeats = SCALES[scale].repeats if repeats is None else repeats
-    settings = checked(policies, sizes, epsilons, alphas, repeats, tune_on, tune_ridge, seed)
+        source = Simulated(SCALES[scale], seed, Path(out), where, support)
     with Journal(Path(out), source.known_by, made_by()) as journal:
         return _Sitting(settings, source, where, journal, progress).study()
 
@@ -125,6 +145,7 @@ class _Sitting:
         self.journal, self.session = journal, journal.session
         self.progress = progress
         self.done, self.total = 0.0, 1.0
+        self.warned: set[str] = set()
 
     def study(self) -> Study:
         tuned = self._stage(TUNING, tuning_runs(self.settings))
@@ -159,7 +180,7 @@ class _Sitting:
             given: dict[str, Any] = {}
             if any("warm" in run.policy for run in missing):
                 given["offset"] = logs.offset(log)
-            for outcome in play_all(missing, log, self.engine, given):
+            for outcome in play_all(missing, log, self.engine, given, called(stage)):
                 self.journal.record(stage, outcome, self.session)
                 self.done += cost(outcome.run) * len(log)
                 self._tell(f"{stage}: {outcome.run.policy}")
@@ -176,6 +197,10 @@ class _Sitting:
         ):
             if log is not None and role not in self.journal.summaries:
                 self.journal.describe(summarise(role, log))
+        for caution in cautions(self.settings.policies, self.journal.summaries):
+            if caution not in self.warned:
+                self.warned.add(caution)
+                warnings.warn(caution, StudyWarning, stacklevel=5)
         return logs
 
     def _tell(self, what: str) -> None:

@@ -34,7 +34,7 @@ def summary(study: Study, scatters: Sequence[Scatter], ridges: Sequence[Ridge]) 
     return tuple(
         sentence
         for sentences in (
-            _advice(most),
+            advice(most),
             _features(most),
             _hindsight(study, most),
             _exploring(most),
@@ -46,11 +46,18 @@ def summary(study: Study, scatters: Sequence[Scatter], ridges: Sequence[Ridge]) 
     )
 
 
-def _advice(all_data: Sequence[Contender]) -> Iterator[str]:
+def advice(all_data: Sequence[Contender]) -> Iterator[str]:
+    """Which policy to deploy, with what parameter, what it earns, and how sure that is."""
     found, base = best(all_data), _baseline(all_data)
     deploy, learn, named = found.ctr(), found.ctr(LEARNING), _named(found)
     if deploy.value is None:
         yield "Too few clicks to say which policy to deploy: replay a longer log."
+        return
+    if deploy.low is None or deploy.low <= 1:
+        yield (
+            f"No policy is surely better than showing articles at random: the best, {named}, "
+            f"earned {deploy.value:.2f} times as much{_ends(deploy)}. A longer log may tell."
+        )
         return
     earned = (
         f"its deployment bucket earned {deploy.value:.2f} times what random articles do"
@@ -62,8 +69,9 @@ def _advice(all_data: Sequence[Contender]) -> Iterator[str]:
     lift = found.over(base)
     if not surely(lift):
         yield (
-            f"No policy is surely better than ε-greedy: the best, {named}, earned "
-            f"{_percent(lift.value)} more{_lift_ends(lift)}."
+            f"No policy is surely better than {_named(base)}, which earned "
+            f"{value(base.ctr()):.2f} times what random articles do{_ends(base.ctr())}: the best, "
+            f"{named}, earned {_percent(lift.value)} more{_lift_ends(lift)}."
         )
         return
     yield (
@@ -129,16 +137,30 @@ def _exploring(all_data: Sequence[Contender]) -> Iterator[str]:
         guided = rows.get(name.replace("egreedy", "ucb")) or rows.get(
             name.replace("egreedy", "linucb")
         )
-        if name.startswith("egreedy") and guided is not None:
+        if name.startswith("egreedy") and guided is not None and row.ctr(LEARNING).value:
             pairs += 1
             more += surely(guided.over(row, LEARNING))
             less += surely(row.over(guided, LEARNING))
-    if pairs:
+    if not pairs:
+        return
+    begin = "While it learns, a policy pays for exploring: "
+    better = "an upper confidence bound surely pays less for it than ε-greedy, and earns more in"
+    if pairs > 1:
         yield (
-            f"While it learns, a policy pays for exploring: with {more or 'none'} of {pairs} "
-            "models an upper confidence bound surely pays less for it than ε-greedy, and earns "
-            "more in the learning bucket"
+            f"{begin}with {more or 'none'} of {pairs} models {better} the learning bucket"
             + (f"; with {less} it surely earns less." if less else ".")
+        )
+    elif more:
+        yield f"{begin}{better} the learning bucket."
+    elif less:
+        yield (
+            f"{begin}an upper confidence bound surely earns less than ε-greedy in the learning "
+            "bucket."
+        )
+    else:
+        yield (
+            f"{begin}whether an upper confidence bound earns more than ε-greedy in the learning "
+            "bucket is not sure here."
         )
 
 
@@ -240,7 +262,8 @@ def _ends(number: Number) -> str:
 def _lift_ends(number: Number) -> str:
     if number.low is None or number.high is None:
         return ""
-    return f" (95 % interval {100 * number.low:+.1f} to {100 * number.high:+.1f} %)"
+    low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in (number.low, number.high))
+    return f" (95 % interval {low} to {high} %)"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ def by_size(report: Report) -> Figure:
             "bargap": 0.18,
             "bargroupgap": 0.0,
             "xaxis": {"title": {"text": "data size"}, "type": "category"},
-            "yaxis": {"title": {"text": "relative CTR"}, "range": [1, min(top, 4.0)]},
+            "yaxis": {"title": {"text": "relative CTR"}, "range": [1, min(top + 0.02, 4.0)]},
         }
         panels.append(Panel(named, {"data": data, "layout": axes}))
     return Figure(
@@ -57,6 +57,7 @@ def by_size(report: Report) -> Figure:
         "Whiskers: 95 % intervals.",
         tuple(panels),
         legend(report),
+        wide=True,
     )
 
 

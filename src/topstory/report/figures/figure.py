@@ -34,6 +34,7 @@ class Figure(msgspec.Struct, frozen=True):
     legend: tuple[tuple[str, str], ...] = ()  # policy and name; a click hides or shows it
     hidden: tuple[str, ...] = ()  # policies that are hidden at first
     sizes: tuple[float, ...] = ()  # data sizes to switch between, if any
+    wide: bool = False  # a panel takes the page's whole width: there is much in it
 
 
 def legend(report: Report) -> tuple[tuple[str, str], ...]:

@@ -15,20 +15,22 @@ def lifted(report: Report) -> Figure | None:
     panels = []
     for title in dict.fromkeys(scatter.panel for scatter in report.scatters):
         clouds = [scatter for scatter in report.scatters if scatter.panel == title]
-        ends = [v for cloud in clouds for a in cloud.articles for v in (a.base, a.lifted)]
-        if not ends:
+        articles = [article for cloud in clouds for article in cloud.articles]
+        if not articles:
             continue
-        top = max(ends) * 1.05
+        # Each axis for itself: a few articles lifted far must not squeeze all into a corner.
+        right = max(article.base for article in articles) * 1.05
+        top = max(right, max(article.lifted for article in articles) * 1.05)
         diagonal = {
             "type": "scatter",
             "mode": "lines",
-            "x": [0, top],
-            "y": [0, top],
+            "x": [0, right],
+            "y": [0, right],
             "line": {"color": INK, "width": 1, "dash": "dot"},
             "hoverinfo": "skip",
         }
         axes = {
-            "xaxis": {"title": {"text": "base CTR"}, "range": [0, top]},
+            "xaxis": {"title": {"text": "base CTR"}, "range": [0, right]},
             "yaxis": {"title": {"text": "lifted CTR"}, "range": [0, top]},
         }
         lifts = ", ".join(

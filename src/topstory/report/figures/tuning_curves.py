@@ -38,6 +38,7 @@ def tuning(report: Report) -> Figure:
 def _curve_axes(axis: str, curves: Sequence[Curve]) -> Spec:
     tried = sorted({point.parameter for curve in curves for point in curve.points})
     ticks = {"tickvals": tried, "ticktext": [f"{value:g}" for value in tried]}
+    ticks["tickfont"] = {"size": 10}  # on a phone the labels would run into each other
     return {
         "xaxis": {"title": {"text": axis}, "type": "log", **ticks},
         "yaxis": {"title": {"text": "relative CTR"}},

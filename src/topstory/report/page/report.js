@@ -37,13 +37,14 @@ const shown = (section, trace) => {
   return pressed && (!size || meta.size === undefined || meta.size === Number(size.value));
 };
 // On paper a plot keeps the size that it was drawn at: one that fits A4 and Letter, margins and all.
-const onPaper = (panels) => (panels > 1 ? { width: 325, height: 230 } : { width: 670, height: 270 });
+const onPaper = (section) =>
+  section.querySelector(".panels-1") ? { width: 670, height: 270 } : { width: 325, height: 230 };
 const draw = (section) => {
   const ink = colour("--soft");
   [...section.querySelectorAll(".plot")].forEach((place, i) => {
     const spec = specs[section.id][i];
     const data = spec.data.map((trace) => ({ ...inked(trace, ink), visible: shown(section, trace) }));
-    const size = printing.matches ? onPaper(specs[section.id].length) : { autosize: true };
+    const size = printing.matches ? onPaper(section) : { autosize: true };
     Plotly.react(place, data, { ...layoutOf(spec), ...size }, { responsive: true, displaylogo: false, displayModeBar: false });
   });
 };
