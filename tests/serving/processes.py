@@ -86,10 +86,11 @@ class Served:
         return status
 
     def memory(self) -> int:
-        """Its resident bytes."""
+        """Bytes that its processes have written, and workers see; code is shared with others."""
         assert self.process is not None
-        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        main, *workers = (self.process.pid, *(each.pid for each in self.workers()))
+        own = sum(_kilobytes(each, "RssAnon") for each in (main, *workers))
+        return 1024 * (own + _kilobytes(main, "RssShmem"))
 
     def errors(self) -> str:
         return (self.folder / "stderr.txt").read_text()
@@ -105,6 +106,11 @@ class Served:
     ) -> None:
         if self.process is not None:
             self.end()
+
+
+def _kilobytes(process: int, kind: str) -> int:
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:"))
 
 
 def as_toml(told: dict[str, Any]) -> str:
