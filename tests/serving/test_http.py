@@ -51,7 +51,7 @@ def served(
 def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One that pages of another site may call: there the hot routes go the ordinary way."""
     folder = tmp_path_factory.mktemp("ordinary")
-    told = {"limits": LIMITS, "cors_origins": ["https://news.example"]}
+    told: dict[str, Any] = {"limits": LIMITS, "cors_origins": ["https://news.example"]}
     with Served(folder, **told) as service:
         with ts.Client(service.url, service.key, timeout=60) as client:
             client.put_article("front", "only", ArticleRequest(features=(0.5, 1.0)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,10 @@ LOOKS = 30
 @pytest.mark.parametrize("workers", [1, 2])
 def test_half_of_capacity_leaves_memory_flat(tmp_path: Path, workers: int) -> None:
     """Flat: the last third of the run needs no more than the middle one, but for 5 %."""
-    told = {"limits": {"remembered": 2_000}, "journal": {"snapshot_seconds": SECONDS / 20}}
+    told: dict[str, Any] = {
+        "limits": {"remembered": 2_000},
+        "journal": {"snapshot_seconds": SECONDS / 20},
+    }
     sizes: list[int] = []
     random = np.random.default_rng(0)
     with Served(tmp_path, **told, workers=workers) as served:
