@@ -200,6 +200,9 @@ def test_an_archive_that_kill_9_interrupts_loses_nothing_and_has_nothing_twice(
                 return len(list(folder.glob("*-all"))) >= 2
 
             eventually(archived, 30)
+            with pytest.raises(Refused, match="window") as refused:
+                client.feedback(next(iter(load.acknowledged)), 1.0)
+            assert (refused.value.status, refused.value.reason) == (410, "expired_decision")
         served.end(signal.SIGKILL)
         served.start()
         with ts.Client(served.url, served.key, timeout=60) as client:

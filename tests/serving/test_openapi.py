@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.serving.processes import Served
 
 from topstory.serving.openapi import TYPES, openapi
@@ -19,8 +20,11 @@ CHECKS = (
 )
 
 
-def test_schemathesis_finds_no_5xx_and_no_answer_that_is_not_described(tmp_path: Path) -> None:
-    with Served(tmp_path, demo=True, context=6) as served:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_schemathesis_finds_no_5xx_and_no_answer_that_is_not_described(
+    tmp_path: Path, workers: int
+) -> None:
+    with Served(tmp_path, demo=True, context=6, workers=workers) as served:
         done = subprocess.run(
             [
                 *(Path(sys.executable).with_name("st"), "run", f"{served.url}/openapi.json"),
