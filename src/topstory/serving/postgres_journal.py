@@ -59,6 +59,8 @@ class PostgresJournal:
         own: whether this is the service that writes; others only read.
     """
 
+    far = True
+
     def __init__(self, url: str, lock_seconds: float = 1.0, own: bool = True) -> None:
         self._url, self._lock_seconds, self._own = url, lock_seconds, own
         self._writer: psycopg.Connection | None = None

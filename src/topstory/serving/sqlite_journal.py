@@ -56,6 +56,8 @@ class SqliteJournal:
     (1, 1000)
     """
 
+    far = False
+
     def __init__(self, path: Path, lock_seconds: float = 1.0) -> None:
         self.path = path
         self._lock_seconds = lock_seconds

@@ -9,8 +9,9 @@ from functools import partial
 import msgspec
 from starlette.types import ASGIApp
 
-from topstory.serving.ledger import not_written
+from topstory.serving.ledger import Wanted, not_written
 from topstory.serving.messages import Acknowledged, FeedbackRequest
+from topstory.serving.records import Decided
 from topstory.serving.refusals import Refused
 from topstory.serving.remembering import Remembered
 from topstory.serving.replies import attempt
@@ -85,7 +86,7 @@ class Learner:
 
     # -- decisions --
 
-    def _proposed(self, told: Proposed) -> None:
+    def _proposed(self, told: Proposed, looked: int = 0) -> None:
         editing = self._service.editing(told.pool)
         if editing is not None:  # what is decided after an edit must see it
             self._service.turns.hold(told.pool, self)
@@ -104,22 +105,37 @@ class Learner:
         run: list[Remembered] = []  # numbered one after the other
         for i, decided in enumerate(told.decided):
             try:
-                made = None
-                if decided.request is not None:
+                made, far = None, self._service.far(decided.request, at, looked)
+                if decided.request is not None and not far:
                     made = self._service.made_before(
-                        decided.request,
-                        (decided.pool, decided.user, decided.exclude, decided.slots),
-                        at,
+                        *(decided.request, _wanted(decided), at, looked)
                     )
-                if made is None:
+                if made is None and not far:
                     run.append(self._service.take(decided, at))
                     continue
-                self._repeat(told.first + i, made)
+                if made is None:
+                    self._seek(told, i, at)
+                else:
+                    self._repeat(told.first + i, made)
             except Refused as refused:
                 self.deny(told.first + i, 1, refused)
             self._take(told.first + i - len(run), run)
             run = []
         self._take(told.first + len(told.decided) - len(run), run)
+
+    def _seek(self, told: Proposed, i: int, at: int) -> None:
+        """Propose it again once the journal, which is far away, knows of no earlier decision."""
+        number, decided = told.first + i, told.decided[i]
+        assert decided.request is not None
+
+        def then(made: Remembered | None) -> None:
+            if made is None:
+                self._proposed(msgspec.structs.replace(told, first=number, decided=[decided]), at)
+            else:
+                self._repeat(number, made)
+
+        reply = _Paying(self, number)  # of which only refusals are heard
+        self._service.look_for(decided.request, _wanted(decided), at, reply, then)
 
     def _take(self, first: int, run: list[Remembered]) -> None:
         if not run:
@@ -169,3 +185,7 @@ class Learner:
             self._publisher.begun = False
             await self._look()
         self._say(answer)
+
+
+def _wanted(decided: Decided) -> Wanted:
+    return decided.pool, decided.user, decided.exclude, decided.slots
