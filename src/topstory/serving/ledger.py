@@ -154,32 +154,35 @@ class Ledger:
             self.followed(batch)
 
     def _noted(self, entry: Entry) -> Decided | None:
-        """What waits for the record need not wait any more; a payoff's decision."""
+        """It is in the journal; the decision that it pays for."""
+        self._over(entry)
         record = entry.record
-        if isinstance(record, Decided):
-            shown = self.memory.get(entry.number)
-            if shown is not None:
-                shown.committing = None
-        elif isinstance(record, Paid):
-            made = self.memory.find(record.decision)
-            assert made is not None  # it was committed before it was paid
-            made.payoff, made.paying = record.payoff, None
-            return made.decided
-        elif isinstance(record, Placed | Removed):
-            self._edits.pop(record.pool, None)
-        return None
+        if not isinstance(record, Paid):
+            return None
+        made = self.memory.find(record.decision)
+        assert made is not None  # it was committed before it was paid
+        made.payoff = record.payoff
+        return made.decided
 
     def _lost(self, batch: Sequence[Entry]) -> None:
         for entry in batch:
-            record = entry.record
-            if isinstance(record, Paid):
-                made = self.memory.get(record.decision)
-                if made is not None:
-                    made.paying = None
-            elif isinstance(record, Decided):
+            self._over(entry)
+            if isinstance(entry.record, Decided):
                 self.memory.forget(entry.number)
-            elif isinstance(record, Placed | Removed):
-                self._edits.pop(record.pool, None)
+
+    def _over(self, entry: Entry) -> None:
+        """What waits for the record's commit need not wait any more."""
+        record = entry.record
+        if isinstance(record, Decided):
+            made = self.memory.get(entry.number)
+            if made is not None:
+                made.committing = None
+        elif isinstance(record, Paid):
+            made = self.memory.get(record.decision)
+            if made is not None:
+                made.paying = None
+        elif isinstance(record, Placed | Removed):
+            self._edits.pop(record.pool, None)
 
 
 def _as_wanted(made: Remembered, request: str, wanted: Wanted) -> Remembered:
