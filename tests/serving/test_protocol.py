@@ -142,13 +142,11 @@ def test_who_reads_no_answers_is_not_read_from() -> None:
     uvloop.run(come())
 
 
-async def until_lost(protocol: GuardedProtocol, seconds: float) -> float:
-    """How long the service kept the connection."""
-    began = time.monotonic()
-    async with asyncio.timeout(seconds):
+async def until_lost(protocol: GuardedProtocol) -> None:
+    """The service lets the connection go."""
+    async with asyncio.timeout(20):
         while protocol in protocol.connections:
             await asyncio.sleep(0.01)
-    return time.monotonic() - began
 
 
 async def answers_pile_up(client: socket.socket, one: bytes) -> None:
@@ -163,7 +161,7 @@ def test_who_reads_no_answers_is_hung_up_on() -> None:
     async def come() -> None:
         async with connected(Requests(), LimitsConfig(idle_seconds=1)) as (client, protocol):
             await answers_pile_up(client, STRANGER + b"content-length: 0\r\n\r\n")
-            assert await until_lost(protocol, 5) > 0.5
+            await until_lost(protocol)
 
     uvloop.run(come())
 
@@ -181,22 +179,23 @@ def test_a_last_answer_that_is_not_read_keeps_no_connection(
             protocol.transport.write(b"x" * 60_000)
             assert protocol.transport.get_write_buffer_size() > 0
             client.send(STRANGER + end + b"\r\n")
-            await until_lost(protocol, 6)
+            await until_lost(protocol)
 
     uvloop.run(come())
 
 
 def test_who_reads_slowly_is_waited_for() -> None:
-    length = 150_000
+    length = 200_000
 
     async def come() -> int:
         loop = asyncio.get_running_loop()
-        async with connected(Requests(), LimitsConfig(idle_seconds=1)) as (client, protocol):
+        async with connected(Requests(), LimitsConfig(idle_seconds=2)) as (client, protocol):
             protocol.transport.write(b"x" * length)
-            got = 0
-            while got < length:  # for longer than the limit
+            got, began = 0, time.monotonic()
+            while got < length:
                 got += len(await asyncio.wait_for(loop.sock_recv(client, 30_000), 5))
-                await asyncio.sleep(0.3)
+                await asyncio.sleep(0.2)
+            assert time.monotonic() - began > 2  # the limit is of what was read last
             client.send(STRANGER + b"content-length: 0\r\n\r\n")
             assert (await loop.sock_recv(client, 65_536)).startswith(b"HTTP/1.1 401")
             return got
