@@ -32,7 +32,7 @@ class Mixed:
         self._head = f"host: a\r\nauthorization: Bearer {key}\r\n"
         self._users = [json.dumps(each) for each in contexts]
         self._random = random.Random(seed)
-        self._kinds, self._weights = list(SHARES), list(SHARES.values())
+        self._deck: list[str] = []  # of the next hundred requests
         self._unpaid: deque[str] = deque(maxlen=10_000)  # decisions
         self._paid: deque[tuple[str, int]] = deque(maxlen=1_000)
         self._placed: deque[str] = deque()
@@ -43,7 +43,10 @@ class Mixed:
 
     def request(self) -> tuple[str, Any, bytes]:
         """The next one: its kind, what its answer is about, and its bytes."""
-        (kind,) = self._random.choices(self._kinds, self._weights)
+        if not self._deck:
+            self._deck = [kind for kind, share in SHARES.items() for _ in range(share)]
+            self._random.shuffle(self._deck)
+        kind = self._deck.pop()
         self._number += 1
         if kind.startswith(("feedback", "again")):
             return self._pay(kind)
@@ -121,10 +124,6 @@ class Driven:
     def rate(self) -> float:
         """Answers a second."""
         return len(self.took) / self.seconds
-
-    def slowest(self, share: float) -> float:
-        """The time within which that share was answered."""
-        return sorted(self.took)[int(share * (len(self.took) - 1))]
 
 
 class Connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import topstory as ts
 from topstory.serving.messages import ArticleRequest
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "3"))  # `make soak` sets 600
+ROUND = 60.0  # seconds at half of the capacity that was measured before them
+CAPACITY = 3.0  # seconds that measuring it takes
 LOOKS = 30
 
 
@@ -26,7 +29,8 @@ def test_half_of_capacity_leaves_memory_flat(tmp_path: Path, workers: int) -> No
         "limits": {"remembered": 2_000},
         "journal": {"snapshot_seconds": SECONDS / 20},
     }
-    sizes: list[int] = []
+    rounds = math.ceil(SECONDS / ROUND)
+    capacities, halves, sizes = [], [], []
     random = np.random.default_rng(0)
     with Served(tmp_path, **told, workers=workers) as served:
         with ts.Client(served.url, served.key, timeout=60) as client:
@@ -34,26 +38,30 @@ def test_half_of_capacity_leaves_memory_flat(tmp_path: Path, workers: int) -> No
                 said = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))
                 client.put_article("front", f"article-{number}", said)
         mixed = Mixed(served.key, [visitor(random) for _ in range(256)])
-        capacity = drive(served.address, mixed, min(10.0, SECONDS / 3)).rate
-        half = drive(
-            *(served.address, mixed, SECONDS, capacity / 2),
-            watch=lambda: sizes.append(served.memory()),
-            watches=LOOKS,
-        )
+        for _ in range(rounds):  # what else the machine does changes in ten minutes
+            capacities.append(drive(served.address, mixed, min(CAPACITY, SECONDS / 3)).rate)
+            half = drive(
+                *(served.address, mixed, SECONDS / rounds, capacities[-1] / 2),
+                watch=lambda: sizes.append(served.memory() / 1e6),
+                watches=math.ceil(LOOKS / rounds),
+            )
+            halves.append(half.rate)
         with ts.Client(served.url, served.key, timeout=60) as client:
             stats = client.stats()
         assert set(mixed.answers) == set(SHARES)
         assert not mixed.refused
         assert stats.pools["front"].payoff == mixed.payoff
-        thirds = [max(sizes[i : i + LOOKS // 3]) / 1e6 for i in range(0, LOOKS, LOOKS // 3)]
+        first, middle, last = (max(part) for part in np.array_split(sizes, 3))
+        half_of_them, most = np.quantile(half.took, (0.5, 0.99)) * 1e3
         print(
-            f"{workers} that answer: capacity {capacity:,.0f} requests/s; {half.rate:,.0f} for "
-            f"{half.seconds:,.0f} s, half of them within {half.slowest(0.5) * 1e3:.1f} ms and 99 % "
-            f"within {half.slowest(0.99) * 1e3:.1f} ms; memory at most {thirds[0]:.1f}, "
-            f"{thirds[1]:.1f} and {thirds[2]:.1f} MB in its thirds"
+            f"{workers} that answer, {SECONDS:g} s, {sum(mixed.answers.values()):,} requests: "
+            f"capacity {min(capacities):,.0f} to {max(capacities):,.0f} a second, on average "
+            f"{np.mean(capacities):,.0f}; driven at {np.mean(halves):,.0f}; in the last round half "
+            f"took {half_of_them:.1f} ms and 99 % {most:.1f} ms at most; memory at most "
+            f"{first:.1f}, {middle:.1f} and {last:.1f} MB in its thirds"
         )
-        assert thirds[2] < 1.05 * thirds[1]
-        if SECONDS >= 60:  # a few seconds on a busy machine say nothing of rates
-            assert half.rate > 0.45 * capacity
+        assert last < 1.05 * middle
+        if rounds > 1:  # a few seconds on a busy machine say nothing of rates
+            assert np.mean(halves) > 0.4 * np.mean(capacities)
     assert folded(config(served.data)).fingerprint() == stats.fingerprint
     assert "Traceback" not in served.errors()
