@@ -12,7 +12,7 @@ from tests.serving.processes import Served
 
 from topstory.serving.openapi import TYPES, openapi
 
-EXAMPLES = os.environ.get("SOAK_EXAMPLES", "8")  # `make soak` sets 300, and every phase
+EXAMPLES = int(os.environ.get("SOAK_EXAMPLES", "8"))  # `make soak` sets 300, and every phase
 PHASES = "coverage,fuzzing" if "SOAK_EXAMPLES" in os.environ else "fuzzing"
 CHECKS = (
     *("not_a_server_error", "response_schema_conformance"),
@@ -30,7 +30,13 @@ def test_schemathesis_finds_no_5xx_and_no_answer_that_is_not_described(
                 *(Path(sys.executable).with_name("st"), "run", f"{served.url}/openapi.json"),
                 *("--header", f"Authorization: Bearer {served.key}", "--no-color"),
                 *("--checks", ",".join(CHECKS), "--phases", PHASES),
-                *("--max-examples", EXAMPLES, "--generation-deterministic", "--warnings", "off"),
+                *(
+                    "--max-examples",
+                    f"{EXAMPLES // workers}",
+                    "--generation-deterministic",
+                    "--warnings",
+                    "off",
+                ),
             ],
             cwd=tmp_path,
             capture_output=True,

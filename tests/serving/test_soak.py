@@ -16,7 +16,7 @@ from tests.serving.processes import Served
 import topstory as ts
 from topstory.serving.messages import ArticleRequest
 
-SECONDS = float(os.environ.get("SOAK_SECONDS", "3"))  # `make soak` sets 600
+SECONDS = float(os.environ.get("SOAK_SECONDS", "2"))  # `make soak` sets 600
 ROUND = 60.0  # seconds at half of the capacity that was measured before them
 CAPACITY = 3.0  # seconds that measuring it takes
 LOOKS = 30
