@@ -64,8 +64,8 @@ check: install ## Run the linters, the type checker, the import rules and a stri
 bench: install $(KERNELS) ## Measure the speed of replay
 	@$(BIN)/python -m benchmarks
 
-soak: install ## Test the service at length: fifty kill -9, generated requests, ten minutes of traffic
-	@SOAK_KILLS=50 SOAK_EXAMPLES=300 SOAK_SECONDS=600 $(BIN)/pytest -q tests/serving
+soak: install ## Test the service at length: fifty kill -9, generated requests, ten minutes at half of capacity
+	@SOAK_KILLS=50 SOAK_EXAMPLES=300 SOAK_SECONDS=600 $(BIN)/pytest -q -rP tests/serving
 
 docs: install ## Build the documentation into site/
 	@$(BIN)/mkdocs build --strict --quiet --site-dir site

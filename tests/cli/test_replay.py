@@ -141,7 +141,7 @@ def test_without_warm_from_offsets_come_from_the_first_tenth(logs: Path) -> None
     told = answer("replay", logs / "uniform", "--policy", "ucb-warm,ucb")
     log = ts.EventLog.read(logs / "uniform")
     offset = ts.fit_warm_offset(log[:2_000]).table(log.articles)
-    assert told["warm"] == {"source": "first tenth", "events": 2_000, "articles": 43}
+    assert told["warm"] == {"source": "first tenth", "events": 2_000, "articles": 41}
     assert told["events"] == 18_000
     warm = ts.replay(ts.policy("ucb-warm", offset=offset), log[2_000:])
     assert same_bucket(told["policies"][0]["deployment"], warm.deployment)

@@ -40,6 +40,7 @@ class Made:
     def crash(self) -> None:
         """End without saving anything."""
         self.service.commits.close()
+        self.service.looks.close()
         self.opening.journal.close()
         self.opening.lock.close()
 

@@ -16,13 +16,14 @@ import psutil
 
 from topstory.serving.keys import new_key
 
-COMMAND = [sys.executable, "-c", "from topstory.cli import main; main()", "serve"]
+MAIN = "from topstory.cli import main; main()"
+COMMAND = [sys.executable, "-c", MAIN, "serve"]
 
 
 class Served:
-    """A service in a process of its own."""
+    """A service in a process of its own; `first` is run there before anything else."""
 
-    def __init__(self, folder: Path, **told: Any) -> None:
+    def __init__(self, folder: Path, first: str = "", **told: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.data = folder, folder / "data"
         self.key, digest = new_key()
@@ -40,6 +41,7 @@ class Served:
         self.told = {**base, **told}
         self.config = folder / "topstory.toml"
         self.config.write_text(as_toml(self.told))
+        self._command = [sys.executable, "-c", f"{first}\n{MAIN}", "serve"]
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
 
@@ -48,7 +50,7 @@ class Served:
         errors = (self.folder / "stderr.txt").open("a")
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TOPSTORY_")}
         self.process = subprocess.Popen(
-            [*COMMAND, "--config", str(self.config)],
+            [*self._command, "--config", str(self.config)],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -86,10 +88,11 @@ class Served:
         return status
 
     def memory(self) -> int:
-        """Its resident bytes."""
+        """Bytes that its processes have written, and workers see; code is shared with others."""
         assert self.process is not None
-        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        main, *workers = (self.process.pid, *(each.pid for each in self.workers()))
+        own = sum(_kilobytes(each, "RssAnon") for each in (main, *workers))
+        return 1024 * (own + _kilobytes(main, "RssShmem"))
 
     def errors(self) -> str:
         return (self.folder / "stderr.txt").read_text()
@@ -105,6 +108,11 @@ class Served:
     ) -> None:
         if self.process is not None:
             self.end()
+
+
+def _kilobytes(process: int, kind: str) -> int:
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:"))
 
 
 def as_toml(told: dict[str, Any]) -> str:

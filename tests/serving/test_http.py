@@ -9,6 +9,7 @@ import select
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def served(
 def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One that pages of another site may call: there the hot routes go the ordinary way."""
     folder = tmp_path_factory.mktemp("ordinary")
-    told = {"limits": LIMITS, "cors_origins": ["https://news.example"]}
+    told: dict[str, Any] = {"limits": LIMITS, "cors_origins": ["https://news.example"]}
     with Served(folder, **told) as service:
         with ts.Client(service.url, service.key, timeout=60) as client:
             client.put_article("front", "only", ArticleRequest(features=(0.5, 1.0)))
@@ -320,12 +321,19 @@ def test_a_silent_connection_is_closed(served: Served, path: str) -> None:
         assert 1.5 < time.monotonic() - began < 15
 
 
-def test_a_request_that_is_never_whole_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    limits = {"request_seconds": 300, "shutdown_seconds": 1}
-    service = Served(tmp_path, limits=limits, policy={"name": "ucb"}).start()
-    with socket.create_connection(service.address, timeout=20) as connection:
-        connection.sendall(b"POST /v1/decide HTTP/1.1\r\ncontent-length: 9\r\n\r\n{")
-        time.sleep(0.2)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_who_neither_sends_nor_reads_does_not_hold_up_the_end(tmp_path: Path, workers: int) -> None:
+    limits = {"request_seconds": 300, "idle_seconds": 300, "shutdown_seconds": 1}
+    told = {"limits": limits, "workers": workers, "policy": {"name": "ucb"}}
+    with (
+        Served(tmp_path, "", **told) as service,
+        socket.create_connection(service.address, timeout=20) as half,
+        socket.create_connection(service.address, timeout=0.2) as deaf,
+    ):
+        half.sendall(b"POST /v1/decide HTTP/1.1\r\ncontent-length: 9\r\n\r\n{")
+        with suppress(TimeoutError):  # once no more is taken, for no answer is read
+            while True:
+                deaf.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n" * 100)
         began = time.monotonic()
         assert service.end() == 0
         assert time.monotonic() - began < 15

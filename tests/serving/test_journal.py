@@ -5,24 +5,22 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
-import numpy as np
 import pytest
-from tests.serving.making import D, Made, add_articles, config, folded, run, visits
+from tests.serving.making import Made, add_articles, config, folded, run, visits
 
-import topstory as ts
 from topstory.serving import commits
-from topstory.serving.archive import NothingToExport, export
 from topstory.serving.clock import SECOND, Clock
 from topstory.serving.config import Config
 from topstory.serving.configuring import BadConfig
 from topstory.serving.journal import JournalError
 from topstory.serving.keeping import DAY, Keeper
-from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackRequest
-from topstory.serving.records import Decided, Paid, Placed
+from topstory.serving.messages import DecideRequest, FeedbackRequest
+from topstory.serving.records import Paid
 from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.service import Service
 from topstory.serving.snapshots import Picture, Snapshots
@@ -116,39 +114,20 @@ def test_a_snapshot_that_was_being_written_does_not_count(tmp_path: Path) -> Non
     assert fingerprint(told) == before
 
 
-async def refuses_then_recovers(service: Service, path: Path, locked: bool) -> None:
-    await add_articles(service)
-    made = await service.decide(DecideRequest(user=USER))
-    before = service.state.fingerprint()
-    connection = sqlite3.connect(path, isolation_level=None)
+@asynccontextmanager
+async def unwritable(service: Service, locked: bool) -> AsyncIterator[sqlite3.Connection]:
+    """Nothing can be written: somebody holds the lock, or the disk is full. Gives the writer."""
+    path = Path(service.config.data) / "journal.sqlite"
     writer = service.journal._writer  # type: ignore[attr-defined]  # the SQLite journal's
     if locked:
-        connection.execute("BEGIN IMMEDIATE")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield writer
+            other.execute("ROLLBACK")
     else:
         await service.commits.run(lambda: _fill(writer))
-    for _ in range(2):
-        outcomes = await asyncio.gather(
-            service.decide(DecideRequest(user=USER, request="same")),
-            service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0)),
-            service.remove_article("front", "article-0"),
-            return_exceptions=True,
-        )
-        assert [type(each) for each in outcomes] == [Unavailable] * 3
-        assert {each.reason for each in outcomes if isinstance(each, Refused)} == {
-            "journal_unavailable"
-        }
-        assert service.commits.failing is not None
-        assert service.state.fingerprint() == before
-    if locked:
-        connection.execute("ROLLBACK")
-    else:
+        yield writer
         await service.commits.run(lambda: writer.execute("PRAGMA max_page_count = 1073741823"))
-    connection.close()
-    await service.decide(DecideRequest(user=USER, request="same"))
-    answer = await service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0))
-    assert not answer.repeated
-    await service.remove_article("front", "article-0")
-    assert service.commits.failing is None
 
 
 def _fill(writer: sqlite3.Connection) -> None:
@@ -169,23 +148,44 @@ def _fill(writer: sqlite3.Connection) -> None:
                 full = "full" in str(error)
 
 
+def same_without_filler(told: Config, before: str) -> None:
+    """A fold finds the same, once what filled the disk is gone."""
+    with closing(sqlite3.connect(Path(told.data) / "journal.sqlite")) as connection, connection:
+        connection.execute("DELETE FROM journal WHERE kind = 'Filler'")
+    assert folded(told).fingerprint() == before
+
+
 @pytest.mark.parametrize("locked", [True, False], ids=["locked", "full"])
 def test_a_locked_or_full_journal_refuses_with_503_and_recovers(
     tmp_path: Path, locked: bool
 ) -> None:
-    told = config(tmp_path, journal={"lock_seconds": 0.05})
-    path = tmp_path / "journal.sqlite"
-
     async def work(service: Service) -> str:
-        await refuses_then_recovers(service, path, locked)
+        await add_articles(service)
+        made = await service.decide(DecideRequest(user=USER))
+        before = service.state.fingerprint()
+        async with unwritable(service, locked):
+            for _ in range(2):
+                outcomes = await asyncio.gather(
+                    service.decide(DecideRequest(user=USER, request="same")),
+                    service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0)),
+                    service.remove_article("front", "article-0"),
+                    return_exceptions=True,
+                )
+                assert [type(each) for each in outcomes] == [Unavailable] * 3
+                assert {each.reason for each in outcomes if isinstance(each, Refused)} == {
+                    "journal_unavailable"
+                }
+                assert service.commits.failing is not None
+                assert service.state.fingerprint() == before
+        await service.decide(DecideRequest(user=USER, request="same"))
+        answer = await service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0))
+        assert not answer.repeated
+        await service.remove_article("front", "article-0")
+        assert service.commits.failing is None
         return service.state.fingerprint()
 
-    before = run(told, work)
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute("DELETE FROM journal WHERE kind = 'Filler'")
-    connection.close()
-    assert folded(told).fingerprint() == before
+    told = config(tmp_path, journal={"lock_seconds": 0.05})
+    same_without_filler(told, run(told, work))
 
 
 @pytest.mark.parametrize("locked", [True, False], ids=["locked", "full"])
@@ -193,180 +193,27 @@ def test_readiness_comes_back_by_itself(
     tmp_path: Path, locked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commits, "PROBE", 0.01)
-    path = tmp_path / "journal.sqlite"
 
     async def work(service: Service) -> str:
         await add_articles(service)
-        connection = sqlite3.connect(path, isolation_level=None)
-        writer = service.journal._writer  # type: ignore[attr-defined]  # the SQLite journal's
-        if locked:
-            connection.execute("BEGIN IMMEDIATE")
-        else:
-            await service.commits.run(lambda: _fill(writer))
-        with pytest.raises(Unavailable):
-            await service.decide(DecideRequest(user=USER))
-        await asyncio.sleep(0.2)  # longer than several probes take
-        assert service.commits.failing is not None
-        if locked:
-            connection.execute("ROLLBACK")
-        else:
-            await service.commits.run(lambda: writer.execute("PRAGMA max_page_count = 1073741823"))
-        connection.close()
+        async with unwritable(service, locked) as writer:
+            with pytest.raises(Unavailable):
+                await service.decide(DecideRequest(user=USER))
+            await asyncio.sleep(0.2)  # longer than several probes take
+            assert service.commits.failing is not None
         await recovered(service)
         assert not writer.execute("SELECT 1 FROM journal WHERE kind = 'Tried'").fetchall()
         await service.decide(DecideRequest(user=USER))
         return service.state.fingerprint()
 
     told = config(tmp_path, journal={"lock_seconds": 0.05})
-    before = run(told, work)
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute("DELETE FROM journal WHERE kind = 'Filler'")
-    connection.close()
-    assert folded(told).fingerprint() == before
+    same_without_filler(told, run(told, work))
 
 
 async def recovered(service: Service) -> None:
     async with asyncio.timeout(10):
         while service.commits.failing is not None:
             await asyncio.sleep(0.01)
-
-
-class Doubtful:
-    """A journal whose disk fails after a commit, before it can tell."""
-
-    def __init__(self, service: Service) -> None:
-        self.journal, self.broken = service.journal, False
-
-    def append(self, entries: object) -> None:
-        self.journal.append(entries)  # type: ignore[arg-type]  # passed on as it came
-        if self.broken:
-            raise JournalError("disk I/O error")
-
-    def last(self) -> tuple[int, int]:
-        if self.broken:
-            raise JournalError("disk I/O error")
-        return self.journal.last()
-
-    def probe(self) -> None:
-        if self.broken:
-            raise JournalError("disk I/O error")
-
-
-def test_a_commit_in_doubt_is_settled_without_a_later_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(commits, "PROBE", 0.01)
-    told = config(tmp_path)
-
-    async def work(service: Service) -> str:
-        await add_articles(service)
-        made = await service.decide(DecideRequest(user=USER))
-        doubtful = Doubtful(service)
-        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
-        doubtful.broken = True
-        given = FeedbackRequest(decision=made.decision, payoff=1.0)
-        with pytest.raises(Unavailable):
-            await service.feedback(given)
-        doubtful.broken = False
-        await recovered(service)
-        assert (await service.feedback(given)).repeated
-        return service.state.fingerprint()
-
-    assert run(told, work) == folded(told).fingerprint()
-
-
-def test_a_commit_that_failed_but_reached_the_disk_is_in_the_state(tmp_path: Path) -> None:
-    told = config(tmp_path)
-
-    async def work(service: Service) -> str:
-        await add_articles(service)
-        made = await service.decide(DecideRequest(user=USER))
-        doubtful = Doubtful(service)
-        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
-        doubtful.broken = True
-        given = FeedbackRequest(decision=made.decision, payoff=1.0)
-        with pytest.raises(Unavailable):
-            await service.feedback(given)
-        doubtful.broken = False
-        await service.decide(DecideRequest(user=USER))
-        assert (await service.feedback(given)).repeated
-        return service.state.fingerprint()
-
-    assert run(told, work) == folded(told).fingerprint()
-
-
-def test_a_request_whose_commit_is_in_doubt_makes_no_second_decision(tmp_path: Path) -> None:
-    told = config(tmp_path, window_seconds=10)
-
-    async def work(service: Service) -> str:
-        await add_articles(service, 2)
-        wall = [service.clock.now() + 20 * SECOND]  # up for longer than the window
-        service.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: 0)
-        doubtful = Doubtful(service)
-        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
-        doubtful.broken = True
-        asked = DecideRequest(user=USER, request="once")
-        for _ in range(2):  # also while nobody knows
-            with pytest.raises(Unavailable):
-                await service.decide(asked)
-            wall[0] += SECOND
-        doubtful.broken = False
-        await service.decide(DecideRequest(user=USER))
-        first, again = await service.decide(asked), await service.decide(asked)
-        assert first == again
-        assert sum(map(sum, service.state.pools["front"].tally.shows)) == 2
-        return service.state.fingerprint()
-
-    assert run(told, work) == folded(told).fingerprint()
-
-
-def test_a_payoff_whose_commit_was_in_doubt_spoils_no_other_records_commit(
-    tmp_path: Path,
-) -> None:
-    told = config(tmp_path)
-
-    async def work(service: Service) -> str:
-        await add_articles(service, 2)
-        made = await service.decide(DecideRequest(user=USER))
-        doubtful = Doubtful(service)
-        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
-        doubtful.broken = True
-        given = FeedbackRequest(decision=made.decision, payoff=1.0)
-        copies = (service.feedback(given) for _ in range(2))  # one waits for the other
-        outcomes = await asyncio.gather(*copies, return_exceptions=True)
-        assert [type(each) for each in outcomes] == [Unavailable] * 2
-        doubtful.broken = False
-        retried, other = await asyncio.gather(
-            service.feedback(given),
-            service.decide(DecideRequest(user=USER)),
-            return_exceptions=True,
-        )
-        assert isinstance(retried, Unavailable)  # it was not known yet
-        assert not isinstance(other, BaseException)
-        assert (await service.feedback(given)).repeated
-        return service.state.fingerprint()
-
-    assert run(told, work) == folded(told).fingerprint()
-
-
-def test_doubt_is_settled_by_asking_again(tmp_path: Path) -> None:
-    async def work(service: Service) -> None:
-        await add_articles(service, 2)
-        made = await service.decide(DecideRequest(user=USER))
-        doubtful = Doubtful(service)
-        service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
-        doubtful.broken = True
-        given = FeedbackRequest(decision=made.decision, payoff=1.0)
-        with pytest.raises(Unavailable):
-            await service.feedback(given)
-        doubtful.broken = False
-        with pytest.raises(Unavailable, match="in doubt"):
-            await service.feedback(given)
-        await service.commits.drain()  # nothing else comes
-        assert (await service.feedback(given)).repeated
-
-    run(config(tmp_path), work)
 
 
 def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(
@@ -492,200 +339,3 @@ def test_a_foreign_or_newer_file_is_not_taken_for_a_journal(tmp_path: Path) -> N
     connection.close()
     with pytest.raises(JournalError, match="not a journal of topstory"):
         Made(config(tmp_path))
-
-
-# -- the archive --
-
-
-async def a_little_history(service: Service) -> None:
-    await add_articles(service, 3)
-    await visits(service, 60, seed=1)
-    await service.remove_article("front", "article-1")
-    await visits(service, 60, seed=2)
-    await asyncio.gather(
-        *(service.decide(DecideRequest(user=USER, exclude=("article-0",))) for _ in range(9))
-    )
-
-
-def test_the_exported_journal_is_the_log_of_what_happened(tmp_path: Path) -> None:
-    told = config(tmp_path / "data")
-    run(told, a_little_history)
-    made = Made(told)
-    decided = [
-        (entry, payoff or 0.0)
-        for entry, payoff in made.opening.journal.history(10**9)
-        if isinstance(entry.record, Decided)
-    ]
-    exported = export(made.opening.journal, tmp_path / "all", "front")
-    uniform = export(made.opening.journal, tmp_path / "uniform", "front", "uniform")
-    with pytest.raises(NothingToExport, match="still wait for feedback"):
-        export(made.opening.journal, tmp_path / "none", "front", now=0)
-    made.crash()
-    log = ts.EventLog.read(tmp_path / "all")
-    assert exported.events == len(log) == 129
-    sizes = {len(event.pool) for event in log}
-    assert sizes == {1, 2, 3}
-    for event, (entry, payoff) in zip(log, decided, strict=True):
-        record = entry.record
-        assert isinstance(record, Decided)
-        assert event.shown == record.article
-        assert event.payoff == payoff
-        assert event.propensity == pytest.approx(record.propensity, rel=1e-6)
-        np.testing.assert_allclose(event.user, np.frombuffer(record.user), rtol=1e-6)
-    random = ts.EventLog.read(tmp_path / "uniform")
-    assert uniform.events == len(random) == sum(e.record.bucket == 2 for e, _ in decided)  # type: ignore[union-attr]  # decisions only
-    assert random.recorded_propensity is None
-    replayed = ts.replay(ts.policy("ucb"), random)
-    assert replayed.events == len(random)
-    assert random.dimension == D
-
-
-def test_old_decisions_move_to_log_folders_and_the_state_stays(tmp_path: Path) -> None:
-    told = config(tmp_path, journal={"archive_days": 1}, window_seconds=60)
-
-    async def work(service: Service) -> str:
-        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
-        await a_little_history(service)
-        await keeper.snapshot()
-        await visits(service, 5, seed=3)
-        await keeper.snapshot()
-        assert await keeper.archive() == 0  # too young
-        service.clock = Clock(service.clock.now() + 2 * DAY)
-        assert await keeper.archive() > 129
-        await visits(service, 5, seed=4)
-        return service.state.fingerprint()
-
-    before = run(told, work)
-    assert fingerprint(told) == before
-    names = sorted(path.name for path in (tmp_path / "archive" / "front").iterdir())
-    assert [name.split("-")[1] for name in names] == ["all", "uniform"]
-    assert len(ts.EventLog.read(tmp_path / "archive" / "front" / names[0])) == 129
-    shutil.rmtree(tmp_path / "snapshots")
-    with pytest.raises(ValueError, match="restore the folder `snapshots` from a backup"):
-        Made(told)
-
-
-async def paid_late(service: Service, later: int) -> None:
-    """Decisions before both snapshots, their payoffs between them; then the archive's turn."""
-    keeper = Keeper(service, Snapshots(Path(service.config.data) / "snapshots"))
-    await add_articles(service, 2)
-    made = [await service.decide(DecideRequest(user=USER)) for _ in range(4)]
-    await keeper.snapshot()
-    for each in made[1:]:
-        await service.feedback(FeedbackRequest(decision=each.decision, payoff=1.0))
-    await keeper.snapshot()
-    await visits(service, later)
-    service.clock = Clock(service.clock.now() + 2 * DAY)
-    assert await keeper.archive() == 1  # the first decision alone: nobody paid for it
-    assert await keeper.archive() == 0
-
-
-@pytest.mark.parametrize("later", [0, 1])
-def test_payoffs_that_the_older_snapshot_does_not_have_are_not_archived(
-    tmp_path: Path, later: int
-) -> None:
-    """Else they are lost if the newer one is damaged; or no snapshot goes with the journal."""
-    told = config(tmp_path, journal={"archive_days": 1}, window_seconds=60)
-
-    async def work(service: Service) -> str:
-        await paid_late(service, later)
-        return service.state.fingerprint()
-
-    before = run(told, work)
-    newest, _ = Snapshots(tmp_path / "snapshots").numbers()
-    assert fingerprint(told) == before
-    (tmp_path / "snapshots" / f"{newest:012d}" / "state.json").unlink()
-    assert fingerprint(told) == before
-
-
-async def twice_saved(service: Service, keeper: Keeper) -> None:
-    """Enough snapshots for all decisions so far to be archived."""
-    for number in range(2):
-        await keeper.snapshot()
-        await service.put_article(
-            "front", "article-0", ArticleRequest(features=(1, 0, 1), title=f"{number}")
-        )
-
-
-def archived(folder: Path) -> list[datetime | None]:
-    """When the archived events were, folder after folder."""
-    logs = sorted(folder.glob("archive/front/*-all"))
-    return [event.timestamp for log in logs for event in ts.EventLog.read(log)]
-
-
-def test_a_decision_that_is_still_open_is_not_archived_though_the_window_was_shortened(
-    tmp_path: Path,
-) -> None:
-    days = {"archive_days": 1}
-
-    async def before(service: Service) -> str:
-        await service.put_article("front", "article-0", ArticleRequest(features=(1, 0, 1)))
-        return (await service.decide(DecideRequest(user=USER))).decision
-
-    decision = run(config(tmp_path, journal=days, window_seconds=3 * 86_400), before)
-
-    async def after(service: Service) -> None:
-        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
-        await twice_saved(service, keeper)
-        service.clock = Clock(service.clock.now() + 2 * DAY)
-        assert await keeper.archive() == 0
-        await service.feedback(FeedbackRequest(decision=decision, payoff=1.0))
-        await twice_saved(service, keeper)
-        service.clock = Clock(service.clock.now() + 2 * DAY)
-        assert await keeper.archive() == 2
-
-    run(config(tmp_path, journal=days, window_seconds=60), after)
-
-
-def test_an_archive_that_was_interrupted_holds_no_event_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def work(service: Service) -> None:
-        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
-        wall = [service.clock.now()]
-        service.clock = Clock(0, wall=lambda: wall[0], steady=lambda: 0)
-        await service.put_article("front", "article-0", ArticleRequest(features=(1, 0, 1)))
-        for half in range(2):
-            for _ in range(3):
-                wall[0] += SECOND
-                await service.decide(DecideRequest(user=USER))
-            await twice_saved(service, keeper)
-            wall[0] += 2 * DAY
-            if not half:
-                with monkeypatch.context() as broken:
-                    broken.setattr(service.journal, "prune", lambda _: 1 / 0)
-                    with pytest.raises(ZeroDivisionError):
-                        await keeper.archive()
-        assert [await keeper.archive() for _ in range(3)] == [3, 3, 0]
-
-    run(config(tmp_path, journal={"archive_days": 1}, window_seconds=60), work)
-    times = archived(tmp_path)
-    assert len(times) == len(set(times)) == 6
-
-
-def test_an_article_that_came_back_with_other_features_is_another_one_in_the_log(
-    tmp_path: Path,
-) -> None:
-    told = config(tmp_path / "data")
-
-    async def work(service: Service) -> None:
-        for features in ((1.0, 0, 1), (0.0, 1, 1), (1.0, 0, 1)):
-            await service.put_article("front", "a", ArticleRequest(features=features))
-            await service.decide(DecideRequest(user=USER, exclude=("b",)))
-            await service.remove_article("front", "a")
-
-    run(told, work)
-    made = Made(told)
-    (second,) = [
-        entry.number
-        for entry, _ in made.opening.journal.history(10**9)
-        if isinstance(entry.record, Placed) and entry.record.article.features == (0, 1, 1)
-    ]
-    export(made.opening.journal, tmp_path / "log", "front")
-    made.crash()
-    log = ts.EventLog.read(tmp_path / "log")
-    other = f"a@{second}"
-    assert [event.shown for event in log] == ["a", other, "a"]
-    assert [event.pool for event in log] == [("a",), (other,), ("a",)]
-    rows = {name: None if row is None else row.tolist() for name, row in log.articles.items()}
-    assert rows == {"a": [1, 0, 1], other: [0, 1, 1]}

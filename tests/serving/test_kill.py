@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
+import shutil
 import signal
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from tests.serving.making import config, folded, visitor
-from tests.serving.processes import Served
+from tests.serving.processes import Served, eventually
 
 import topstory as ts
+from topstory.serving.archive import export
 from topstory.serving.config import Config
-from topstory.serving.messages import ArticleRequest
+from topstory.serving.messages import ArticleRequest, Stats
 from topstory.serving.opening import Starts, recover
-from topstory.serving.records import Paid
+from topstory.serving.pool import FOREVER
+from topstory.serving.records import Decided, Paid
 from topstory.serving.refusals import Refused
 from topstory.serving.snapshots import Snapshots
 from topstory.serving.sqlite_journal import SqliteJournal
+from topstory.serving.state import State
 
 KILLS = int(os.environ.get("SOAK_KILLS", "5"))  # `make soak` sets 50
 CLIENTS = 12
+# So that the archive is written over and over: as it is after days, every fifth of a second.
+ARCHIVING = "from topstory.serving import keeping; keeping.GRACE, keeping.ROUND = 0, 40"
+WINDOW = 2.0  # seconds, then
 
 
 class Load:
@@ -33,9 +43,15 @@ class Load:
         self.served, self.random = served, np.random.default_rng(seed)
         self.acknowledged: dict[str, float] = {}
         self.uncertain: dict[str, float] = {}  # sent, but no answer came
+        self.unknown: dict[str, float] = {}  # nor will one, for its window is over
+        self.titles: dict[str, str | None] = {}  # of articles, as acknowledged
+        self.changing: dict[str, str | None] = {}
+        self._edits = 0
+        self._window = served.told.get("window_seconds")
 
     async def until_killed(self, moment: float) -> None:
         clients = [asyncio.create_task(self._visit()) for _ in range(CLIENTS)]
+        clients.append(asyncio.create_task(self._edit()))
         await asyncio.sleep(moment)
         if self.random.random() < 0.5:  # else workers end when they see that their learner did
             for each in self.served.workers():
@@ -45,27 +61,58 @@ class Load:
 
     async def _visit(self) -> None:
         async with ts.AsyncClient(self.served.url, self.served.key, retries=0) as client:
-            try:
+            with suppress(ConnectionError):
                 while True:
                     made = await client.decide(visitor(self.random), slots=2)
-                    payoff = float(self.random.random() < 0.5)
-                    self.uncertain[made.decision] = payoff
-                    await client.feedback(made.decision, payoff)
-                    self.acknowledged[made.decision] = self.uncertain.pop(made.decision)
-            except ConnectionError:
-                return
+                    self.uncertain[made.decision] = float(self.random.random() < 0.5)
+                    await self._pay(client, made.decision)
+
+    async def _pay(self, client: ts.AsyncClient, decision: str) -> str:
+        """The reason if it was refused, as it may be."""
+        payoff, refusal = self.uncertain[decision], ""
+        try:
+            await client.feedback(decision, payoff)
+            self.acknowledged[decision] = payoff
+        except Refused as refused:
+            refusal = refused.reason
+            assert refusal in ("unknown_decision", "expired_decision")
+        del self.uncertain[decision]
+        return refusal
+
+    async def _edit(self) -> None:
+        async with ts.AsyncClient(self.served.url, self.served.key, retries=0) as client:
+            with suppress(ConnectionError):
+                while True:
+                    self._edits += 1
+                    name = f"edited-{self._edits % 3}"
+                    removed = self._edits % 2 == 0 and self.titles.get(name) is not None
+                    title = self.changing[name] = None if removed else f"{self._edits}"
+                    if title is None:
+                        await client.remove_article("front", name)
+                    else:
+                        said = ArticleRequest(features=(0.5, 0.5, 1.0), title=title)
+                        await client.put_article("front", name, said)
+                    self.titles[name] = title
+                    await asyncio.sleep(0.02)
 
     async def again(self) -> None:
         """Whatever had no answer is sent once more, and so is much that had."""
         async with ts.AsyncClient(self.served.url, self.served.key, timeout=60) as client:
-            for decision, payoff in self.uncertain.items():
-                await client.feedback(decision, payoff)
-            self.acknowledged |= self.uncertain
-            self.uncertain.clear()
+            for decision, payoff in list(self.uncertain.items()):
+                if await self._pay(client, decision) == "expired_decision":
+                    self.unknown[decision] = payoff
             for decision, payoff in list(self.acknowledged.items())[-20:]:
-                assert (await client.feedback(decision, payoff)).repeated
-                with pytest.raises(Refused, match="payoff is"):
-                    await client.feedback(decision, payoff + 1)
+                try:
+                    assert (await client.feedback(decision, payoff)).repeated
+                    with pytest.raises(Refused, match="payoff is"):
+                        await client.feedback(decision, payoff + 1)
+                except Refused as refused:
+                    if (refused.reason, self._window) != ("expired_decision", WINDOW):
+                        raise
+            now = {view.id: view.title for view in await client.articles("front")}
+            for name, title in self.changing.items():
+                assert now.get(name) in (self.titles.get(name), title)
+                self.titles[name] = now.get(name)
 
 
 def payoffs(told: Config) -> Counter[int]:
@@ -78,14 +125,11 @@ def payoffs(told: Config) -> Counter[int]:
     return found
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_no_acknowledged_payoff_is_lost_by_kill_9(tmp_path: Path, workers: int) -> None:
-    served = Served(tmp_path, journal={"snapshot_seconds": 0.2}, workers=workers)
-    kills = -(-KILLS // workers)
-    told = config(served.data)
+def killed(served: Served, share: float) -> tuple[Load, Stats]:
+    """Kill it under load and start it again, over and over; what it tells at last."""
+    kills = math.ceil(KILLS * share)
     random = np.random.default_rng(kills)
     load = Load(served, seed=1)
-    served.start()
     with ts.Client(served.url, served.key, timeout=60) as client:
         for number in range(4):
             said = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))
@@ -94,26 +138,95 @@ def test_no_acknowledged_payoff_is_lost_by_kill_9(tmp_path: Path, workers: int) 
         asyncio.run(load.until_killed(float(random.uniform(0.1, 0.9))))
         served.start()
         asyncio.run(load.again())
-    with ts.Client(served.url, served.key, timeout=60) as client:
-        told_by_service = client.stats()
-    assert served.end() == 0
     assert len(load.acknowledged) > kills * 10
+    with ts.Client(served.url, served.key, timeout=60) as client:
+        return load, client.stats()
+
+
+def recovered(served: Served) -> State:
+    """What the next start gets from a snapshot and the journal after it."""
+    journal = SqliteJournal(served.data / "journal.sqlite")
+    try:
+        snapshots = Snapshots(served.data / "snapshots")
+        return recover(journal, snapshots, Starts(served.data / "start"), 4)
+    finally:
+        journal.close()
+
+
+@pytest.mark.parametrize("decisions", ["durable", "relaxed"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_acknowledged_payoff_is_lost_by_kill_9(
+    tmp_path: Path, workers: int, decisions: str
+) -> None:
+    """Nor is an edit; relaxed decisions may be, but none that was paid for."""
+    journal = {"snapshot_seconds": 0.2, "decisions": decisions}
+    with Served(tmp_path, journal=journal, workers=workers) as served:
+        load, stats = killed(served, 0.4 if decisions == "durable" else 0.2)
+        assert served.end() == 0
+    told = config(served.data)
     # Every payoff is there, once.
     counted = payoffs(told)
     assert set(counted.values()) == {1}
     assert len(counted) == len(load.acknowledged)
     # What the service held is what a fresh fold of the whole journal gives, to the bit,
     state = folded(told)
-    assert state.fingerprint() == told_by_service.fingerprint
+    assert state.fingerprint() == stats.fingerprint
     total = sum(map(sum, state.pools["front"].tally.payoff))
     assert total == sum(load.acknowledged.values())
     # and what the next start gets from the snapshot that the end has left.
-    snapshots = Snapshots(served.data / "snapshots")
-    assert snapshots.numbers()[0] == state.number, served.errors()
-    journal = SqliteJournal(served.data / "journal.sqlite")
-    again = recover(journal, snapshots, Starts(served.data / "start"), 4)
-    journal.close()
-    assert again.fingerprint() == state.fingerprint()
+    assert Snapshots(served.data / "snapshots").numbers()[0] == state.number, served.errors()
+    assert recovered(served).fingerprint() == state.fingerprint()
+    # Nothing was shown that was not in the pool as the journal has it: else this is refused.
+    kept = SqliteJournal(served.data / "journal.sqlite")
+    exported = export(kept, tmp_path / "log", "front")
+    kept.close()
+    assert exported.events == stats.pools["front"].shows
+    assert "Traceback" not in served.errors()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_archive_that_kill_9_interrupts_loses_nothing_and_has_nothing_twice(
+    tmp_path: Path, workers: int
+) -> None:
+    journal: dict[str, Any] = {"snapshot_seconds": 0.2, "archive_days": 1e-6}
+    told = {"journal": journal, "window_seconds": WINDOW, "workers": workers}
+    with Served(tmp_path, ARCHIVING, **told) as served:
+        load, _ = killed(served, 0.2)
+        folder = served.data / "archive" / "front"
+        with ts.Client(served.url, served.key, timeout=60) as client:
+
+            def archived() -> bool:
+                client.decide(visitor(load.random))  # so that there is something to save
+                return len(list(folder.glob("*-all"))) >= 2
+
+            eventually(archived, 30)
+            with pytest.raises(Refused, match="window") as refused:
+                client.feedback(next(iter(load.acknowledged)), 1.0)
+            assert (refused.value.status, refused.value.reason) == (410, "expired_decision")
+        served.end(signal.SIGKILL)
+        served.start()
+        with ts.Client(served.url, served.key, timeout=60) as client:
+            stats = client.stats()
+        assert served.end() == 0
+    # The journal has what the archive has not, and together they have what the state has counted.
+    kept = SqliteJournal(served.data / "journal.sqlite")
+    left = [each for each in kept.history(FOREVER) if isinstance(each[0].record, Decided)]
+    begun = kept.pruned()
+    kept.close()
+    # A round that was not dropped from the journal is written again: it does not count yet.
+    rounds = [each for each in folder.glob("*-all") if int(each.name.partition("-")[0]) <= begun]
+    events = [event for each in rounds for event in ts.EventLog.read(each)]
+    assert len({(event.timestamp, *event.user) for event in events}) == len(events) > 0
+    counts = stats.pools["front"]
+    assert len(events) + len(left) == counts.shows
+    total = sum(event.payoff for event in events) + sum(payoff or 0 for _, payoff in left)
+    assert total == counts.payoff
+    assert 0 <= total - sum(load.acknowledged.values()) <= sum(load.unknown.values())
+    # Either snapshot and the journal after it make the same state.
+    newest, _ = Snapshots(served.data / "snapshots").numbers()
+    assert recovered(served).fingerprint() == stats.fingerprint
+    shutil.rmtree(served.data / "snapshots" / f"{newest:012d}")
+    assert recovered(served).fingerprint() == stats.fingerprint
     assert "Traceback" not in served.errors()
 
 

@@ -7,11 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.serving.processes import Served
 
 from topstory.serving.openapi import TYPES, openapi
 
-EXAMPLES = os.environ.get("SOAK_EXAMPLES", "8")  # `make soak` sets 300, and every phase
+EXAMPLES = int(os.environ.get("SOAK_EXAMPLES", "8"))  # `make soak` sets 300, and every phase
 PHASES = "coverage,fuzzing" if "SOAK_EXAMPLES" in os.environ else "fuzzing"
 CHECKS = (
     *("not_a_server_error", "response_schema_conformance"),
@@ -19,14 +20,23 @@ CHECKS = (
 )
 
 
-def test_schemathesis_finds_no_5xx_and_no_answer_that_is_not_described(tmp_path: Path) -> None:
-    with Served(tmp_path, demo=True, context=6) as served:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_schemathesis_finds_no_5xx_and_no_answer_that_is_not_described(
+    tmp_path: Path, workers: int
+) -> None:
+    with Served(tmp_path, demo=True, context=6, workers=workers) as served:
         done = subprocess.run(
             [
                 *(Path(sys.executable).with_name("st"), "run", f"{served.url}/openapi.json"),
                 *("--header", f"Authorization: Bearer {served.key}", "--no-color"),
                 *("--checks", ",".join(CHECKS), "--phases", PHASES),
-                *("--max-examples", EXAMPLES, "--generation-deterministic", "--warnings", "off"),
+                *(
+                    "--max-examples",
+                    f"{EXAMPLES // workers}",
+                    "--generation-deterministic",
+                    "--warnings",
+                    "off",
+                ),
             ],
             cwd=tmp_path,
             capture_output=True,

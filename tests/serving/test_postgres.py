@@ -208,6 +208,19 @@ def test_a_standby_takes_over_after_kill_9_with_every_acknowledged_payoff(
     assert sum(bucket.payoff for bucket in buckets.values()) == 20
 
 
+def test_old_decisions_and_requests_are_looked_up_for_workers(tmp_path: Path, url: str) -> None:
+    journal, limits = {"url": url, "lock_seconds": 2.0}, {"remembered": 1}
+    told = {"journal": journal, "limits": limits, "workers": 2, "policy": {"name": "ucb"}}
+    with Served(tmp_path, "", **told) as served, ts.Client(served.url, served.key) as client:
+        client.put_article("front", "only", ArticleRequest())
+        made = [client.decide(USER, request=f"r{number}") for number in range(60)]
+        assert [client.decide(USER, request=f"r{number}") for number in range(60)] == made
+        for repeated in (False, True):
+            assert {client.feedback(each.decision, 1).repeated for each in made} == {repeated}
+        assert client.stats().pools["front"].shows == 60
+    assert "Traceback" not in served.errors()
+
+
 def test_the_journal_is_exported_as_a_log(tmp_path: Path, url: str) -> None:
     run(told(tmp_path / "data", url), traffic)
     done = command("export-journal", url, tmp_path / "log", "--unfinished")

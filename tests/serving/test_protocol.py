@@ -50,7 +50,7 @@ async def connected(
     """A client's end of one connection, and the protocol at the other."""
     express = Express({"/v1/decide": decide_route(Nobody(), KEYS)}, requests)
     kind = guarded(limits, express)
-    config = uvicorn.Config(_no_app, log_config=None)
+    config = uvicorn.Config(_no_app, log_config=None, timeout_keep_alive=limits.idle_seconds)
     made: list[GuardedProtocol] = []
 
     def make() -> GuardedProtocol:
@@ -140,6 +140,67 @@ def test_who_reads_no_answers_is_not_read_from() -> None:
                 got += read.count(b"HTTP/1.1 401")
 
     uvloop.run(come())
+
+
+async def until_lost(protocol: GuardedProtocol) -> None:
+    """The service lets the connection go."""
+    async with asyncio.timeout(20):
+        while protocol in protocol.connections:
+            await asyncio.sleep(0.01)
+
+
+async def answers_pile_up(client: socket.socket, one: bytes) -> None:
+    """Ask and ask, and read nothing, until no more is taken."""
+    loop = asyncio.get_running_loop()
+    with suppress(TimeoutError):
+        while True:
+            await asyncio.wait_for(loop.sock_sendall(client, one * 100), 0.2)
+
+
+def test_who_reads_no_answers_is_hung_up_on() -> None:
+    async def come() -> None:
+        async with connected(Requests(), LimitsConfig(idle_seconds=1)) as (client, protocol):
+            await answers_pile_up(client, STRANGER + b"content-length: 0\r\n\r\n")
+            await until_lost(protocol)
+
+    uvloop.run(come())
+
+
+@pytest.mark.parametrize("limits", [LimitsConfig(idle_seconds=1, request_seconds=0.1)])
+@pytest.mark.parametrize("end", [b"connection: close\r\n", b"", b"content-length: 9\r\n"])
+def test_a_last_answer_that_is_not_read_keeps_no_connection(
+    limits: LimitsConfig, end: bytes
+) -> None:
+    """Whether the client, the silence or the slowness ended it."""
+
+    async def come() -> None:
+        async with connected(Requests(), limits) as (client, protocol):
+            # More than is kept on the way, less than what a protocol is told of.
+            protocol.transport.write(b"x" * 60_000)
+            assert protocol.transport.get_write_buffer_size() > 0
+            client.send(STRANGER + end + b"\r\n")
+            await until_lost(protocol)
+
+    uvloop.run(come())
+
+
+def test_who_reads_slowly_is_waited_for() -> None:
+    length = 200_000
+
+    async def come() -> int:
+        loop = asyncio.get_running_loop()
+        async with connected(Requests(), LimitsConfig(idle_seconds=2)) as (client, protocol):
+            protocol.transport.write(b"x" * length)
+            got, began = 0, time.monotonic()
+            while got < length:
+                got += len(await asyncio.wait_for(loop.sock_recv(client, 30_000), 5))
+                await asyncio.sleep(0.2)
+            assert time.monotonic() - began > 2  # the limit is of what was read last
+            client.send(STRANGER + b"content-length: 0\r\n\r\n")
+            assert (await loop.sock_recv(client, 65_536)).startswith(b"HTTP/1.1 401")
+            return got
+
+    assert uvloop.run(come()) == length
 
 
 @pytest.mark.parametrize("length", [0, 3_000])

@@ -20,6 +20,7 @@ class Asking(NamedTuple):
     decider: Decider
     user: tuple[float, ...]
     reply: Reply[Decision]
+    looked: int = 0  # when the journal had nothing for the same request
 
     def bucket(self, number: int) -> int:
         """The bucket of the visitor; without any id he is a stranger, a new one every time."""

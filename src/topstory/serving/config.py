@@ -92,7 +92,10 @@ class LimitsConfig(Section, frozen=True):
     body_bytes: Annotated[Count, Meta(description="of a request's body; more: 413")] = 1_000_000
     header_bytes: Annotated[Count, Meta(description="of its line and headers; more: 431")] = 16_384
     request_seconds: Annotated[Positive, Meta(description="to send it whole; more: 408")] = 10.0
-    idle_seconds: Annotated[Count, Meta(description="a silent connection is kept")] = 75
+    idle_seconds: Annotated[
+        Count,
+        Meta(description="a silent connection is kept, or one that reads nothing of its answers"),
+    ] = 75
     connections: Annotated[Count, Meta(description="at a time; more: 503")] = 1_000
     batch: Annotated[Count, Meta(description="requests in one array; more: 413")] = 1_000
     waiting: Annotated[Count, Meta(description="records waiting for a commit; more: 503")] = 20_000

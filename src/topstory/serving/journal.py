@@ -24,6 +24,11 @@ class Found(NamedTuple):
 class Journal(Protocol):
     """Records in one order. Those that write are called from one thread, the rest from another."""
 
+    @property
+    def far(self) -> bool:
+        """Whether a look takes so long that an event loop should not wait for it."""
+        ...
+
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all of them in one durable commit, or none: JournalError."""
         ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 from topstory.serving.journal import Found
@@ -45,23 +47,54 @@ def row(entry: Entry) -> tuple[int, int, str, int | None, str | None, bytes]:
     return entry.number, entry.at, type(record).__name__, decision, request, encode(record)
 
 
-def read(found: Any) -> tuple[Entry, Decided | None]:
-    """A row of `READ`: the record, and the decision that it pays for."""
-    number, at, body, of = found
-    return Entry(number, at, decode(body)), None if of is None else _decided(of)
+class Rows(ABC):
+    """A journal that is read by these queries; how they are asked is the database's."""
+
+    @abstractmethod
+    def _one(self, query: str, *parameters: Any) -> Any:
+        """The first row, or None."""
+
+    @abstractmethod
+    def _stream(self, query: str, *parameters: Any) -> Iterator[Any]:
+        """All rows, one after the other."""
+
+    def _last(self) -> Any:
+        """The row of `LAST`."""
+        return self._one(LAST)
+
+    def last(self) -> tuple[int, int]:
+        """The number and time of the last record; (0, 0) if there is none."""
+        found = self._last()
+        return (0, 0) if found is None else (found[0], found[1])
+
+    def read(self, after: int = 0) -> Iterator[tuple[Entry, Decided | None]]:
+        """The records after that number; a payoff comes with its decision."""
+        for number, at, body, of in self._stream(READ, after):
+            yield Entry(number, at, decode(body)), None if of is None else _decided(of)
+
+    def history(self, before: int) -> Iterator[tuple[Entry, float | None]]:
+        """All records below that number but payoffs; a decision comes with its payoff, if any."""
+        for number, at, body, paid in self._stream(HISTORY, before):
+            yield Entry(number, at, decode(body)), _payoff(paid)
+
+    def decision(self, number: int) -> Found | None:
+        """The decision of that number."""
+        return _found(self._one(DECISION, number))
+
+    def request(self, request: str, since: int) -> Found | None:
+        """The decision that was made for a client's request, not before that time."""
+        return _found(self._one(REQUEST, request, since))
+
+    def first_paid_after(self, number: int) -> int | None:
+        """The first decision whose payoff is a record after that number, if there is one."""
+        [(found,)] = self._stream(FIRST_PAID_AFTER, number)  # it may take longer than a look
+        return None if found is None else int(found)
 
 
-def history(found: Any) -> tuple[Entry, float | None]:
-    """A row of `HISTORY`: the record, and what it was paid."""
-    number, at, body, paid = found
-    return Entry(number, at, decode(body)), _payoff(paid)
-
-
-def decision(found: Any) -> Found | None:
-    """A row of `DECISION` or `REQUEST`, if there is one."""
-    if found is None:
+def _found(row: Any) -> Found | None:
+    if row is None:
         return None
-    number, at, body, paid = found
+    number, at, body, paid = row
     return Found(number, at, _decided(body), _payoff(paid))
 
 

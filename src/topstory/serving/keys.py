@@ -84,8 +84,12 @@ class Keys:
     def spend(self, key: Key, now: float, requests: int) -> None:
         """A token bucket: `rate` a second, and `burst` at once."""
         place = key.place
-        tokens = min(self._burst, self._tokens[place] + (now - self._seen[place]) * self._rate)
-        self._seen[place] = now
+        # One that began before another was counted has nothing to add: its body came slowly, or
+        # another worker was faster.
+        passed = max(0.0, now - self._seen[place])
+        tokens = min(self._burst, self._tokens[place] + passed * self._rate)
+        if passed:
+            self._seen[place] = now
         if tokens < min(requests, self._burst):
             self._tokens[place] = tokens
             raise Refused(429, "rate_limit", f"this key may make {self._rate:g} requests a second")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from topstory.serving.clock import SECOND, Clock
 from topstory.serving.commits import Commit, Commits
 from topstory.serving.config import Config
-from topstory.serving.journal import JournalError
+from topstory.serving.journal import Found, JournalError
+from topstory.serving.looking import unreadable
 from topstory.serving.opening import Opening
 from topstory.serving.records import AnyRecord, Decided, Entry, Paid, Placed, Removed
 from topstory.serving.refusals import Refused, Unavailable
-from topstory.serving.remembering import Memory, Remembered
+from topstory.serving.remembering import Memory, Remembered, recalled
+from topstory.serving.replies import Reply
 from topstory.serving.tickets import Ticket
 from topstory.serving.turns import Turns
 
@@ -30,11 +33,9 @@ class Ledger:
         self.state, self.journal = opening.state, opening.journal
         self.clock = Clock(after=self.state.at)
         limits = config.limits
-        self.commits = Commits(
-            *(self.journal, self._applied, self._lost, limits.waiting),
-            near=config.journal.url is None,
-        )
+        self.commits = Commits(self.journal, self._applied, self._lost, limits.waiting)
         self.memory = Memory(self.journal, limits.remembered, self.clock.now() + 1)
+        self.looks = self.memory.looks
         self.durable = config.journal.decisions == "durable"
         self.followed: Callable[[Sequence[Entry]], None] | None = None  # told what was applied
         self._window = int(config.window_seconds * SECOND)
@@ -61,37 +62,63 @@ class Ledger:
             for entry, each in zip(entries, decided, strict=False)
         ]
 
-    def made_before(self, request: str, wanted: Wanted, at: int) -> Remembered | None:
+    def made_before(
+        self, request: str, wanted: Wanted, at: int, looked: int = 0
+    ) -> Remembered | None:
         """The decision that was made for a client's request, if it asked for the same."""
         self.certain(request=request)
         try:
-            made = self.memory.find_request(request, at - self._window)
+            made = self.memory.find_request(request, at - self._window, looked)
         except JournalError as error:
-            raise Unavailable(f"the journal cannot be read: {error}") from None
-        if made is None:
-            return None
-        was = made.decided
-        if wanted != (was.pool, was.user, was.exclude, was.slots):
-            raise Refused(
-                409, "request_conflict", f"request {request!r} was made for something else"
-            )
-        return made
+            raise unreadable(error) from None
+        return None if made is None else _as_wanted(made, request, wanted)
+
+    def far(self, request: str | None, at: int, looked: int) -> bool:
+        """Whether only a look into a far journal tells if a request was made before.
+
+        At the time `looked` it had none, nor had memory; what came since then may be in memory.
+        """
+        if request is None or not self.looks.far:
+            return False
+        return not self.memory.certain(request, max(looked, at - self._window))
+
+    def look_for(
+        self,
+        request: str,
+        wanted: Wanted,
+        at: int,
+        reply: Reply[Any],
+        then: Callable[[Remembered | None], None],
+    ) -> None:
+        """As `made_before`, from a far journal; who is told of none asks again, having `looked`."""
+        self.certain(request=request)
+
+        def told(found: Found | None) -> None:
+            then(None if found is None else _as_wanted(recalled(found), request, wanted))
+
+        self.looks.request(request, at - self._window, told, reply)
 
     def known(self, ticket: Ticket) -> Remembered:
         """The decision that a client has; else it is refused."""
         number, expires = ticket
         self.certain(number)
         try:
-            made = self.memory.find(number)
+            return _final(self.memory.find(number), expires)
         except JournalError as error:
-            raise Unavailable(f"the journal cannot be read: {error}") from None
-        # A number that was told before its commit is given again, to another decision, if a crash
-        # came between; the time tells them apart.
-        if made is None or made.decided.expires != expires:
-            raise Refused(
-                404, "unknown_decision", "this decision is not in the journal: it was never final"
-            )
-        return made
+            raise unreadable(error) from None
+
+    def look_up(
+        self, ticket: Ticket, reply: Reply[Any], then: Callable[[Remembered], None]
+    ) -> None:
+        """As `known`, from a far journal."""
+        number, expires = ticket
+        self.certain(number)
+
+        def told(found: Found | None) -> None:
+            self.certain(number)
+            then(_final(self.memory.found(number, found), expires))
+
+        self.looks.decision(number, told, reply)
 
     def certain(self, number: int | None = None, request: str | None = None) -> None:
         """Refuse what hangs on a commit in doubt: nobody knows yet whether it would be the second.
@@ -168,32 +195,52 @@ class Ledger:
             self.followed(batch)
 
     def _noted(self, entry: Entry) -> Decided | None:
-        """What waits for the record need not wait any more; a payoff's decision."""
+        """It is in the journal; the decision that it pays for."""
+        self._over(entry)
         record = entry.record
-        if isinstance(record, Decided):
-            shown = self.memory.get(entry.number)
-            if shown is not None:
-                shown.committing = None
-        elif isinstance(record, Paid):
-            made = self.memory.find(record.decision)
-            assert made is not None  # it was committed before it was paid
-            made.payoff, made.paying = record.payoff, None
-            return made.decided
-        elif isinstance(record, Placed | Removed):
-            self._edits.pop(record.pool, None)
-        return None
+        if not isinstance(record, Paid):
+            return None
+        made = self.memory.find(record.decision)
+        assert made is not None  # it was committed before it was paid
+        made.payoff = record.payoff
+        return made.decided
 
     def _lost(self, batch: Sequence[Entry]) -> None:
         for entry in batch:
-            record = entry.record
-            if isinstance(record, Paid):
-                made = self.memory.get(record.decision)
-                if made is not None:
-                    made.paying = None
-            elif isinstance(record, Decided):
+            self._over(entry)
+            if isinstance(entry.record, Decided):
                 self.memory.forget(entry.number)
-            elif isinstance(record, Placed | Removed):
-                self._edits.pop(record.pool, None)
+
+    def _over(self, entry: Entry) -> None:
+        """What waits for the record's commit need not wait any more."""
+        record = entry.record
+        if isinstance(record, Decided):
+            made = self.memory.get(entry.number)
+            if made is not None:
+                made.committing = None
+        elif isinstance(record, Paid):
+            made = self.memory.get(record.decision)
+            if made is not None:
+                made.paying = None
+        elif isinstance(record, Placed | Removed):
+            self._edits.pop(record.pool, None)
+
+
+def _as_wanted(made: Remembered, request: str, wanted: Wanted) -> Remembered:
+    was = made.decided
+    if wanted != (was.pool, was.user, was.exclude, was.slots):
+        raise Refused(409, "request_conflict", f"request {request!r} was made for something else")
+    return made
+
+
+def _final(made: Remembered | None, expires: int) -> Remembered:
+    # A number that was told before its commit is given again, to another decision, if a crash
+    # came between; the time tells them apart.
+    if made is None or made.decided.expires != expires:
+        raise Refused(
+            404, "unknown_decision", "this decision is not in the journal: it was never final"
+        )
+    return made
 
 
 def not_written(failure: str) -> Unavailable:

@@ -30,4 +30,5 @@ async def life(service: Service, keeper: Keeper) -> AsyncIterator[None]:
             log.error("no snapshot was written at the end: %s", error)
         await service.commits.drain()
         service.commits.close()
+        service.looks.close()
         log.info("stopped at record %d", service.state.number)

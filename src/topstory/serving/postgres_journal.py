@@ -15,8 +15,8 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import SQL, Literal
 
 from topstory.serving import journal_rows as rows
-from topstory.serving.journal import Found, JournalError
-from topstory.serving.records import Decided, Entry
+from topstory.serving.journal import JournalError
+from topstory.serving.records import Entry
 
 VERSION = 1
 OWNING = 0x7453544A  # "tSTJ": the advisory lock
@@ -50,7 +50,7 @@ INSERT INTO journal SELECT * FROM unnest(
 """
 
 
-class PostgresJournal:
+class PostgresJournal(rows.Rows):
     """A journal by a URL such as `postgresql://user@host/database`.
 
     Args:
@@ -58,6 +58,8 @@ class PostgresJournal:
         lock_seconds: how long the lock, or what is looked up, is waited for.
         own: whether this is the service that writes; others only read.
     """
+
+    far = True
 
     def __init__(self, url: str, lock_seconds: float = 1.0, own: bool = True) -> None:
         self._url, self._lock_seconds, self._own = url, lock_seconds, own
@@ -98,34 +100,6 @@ class PostgresJournal:
         except psycopg.Error as error:
             raise JournalError(_words(error)) from None
 
-    def last(self) -> tuple[int, int]:
-        """The number and time of the last record; (0, 0) if there is none."""
-        # The owner asks under its lock: so no commit of a connection that it lost is still on its
-        # way, and whether a doubtful batch arrived is settled for good.
-        found = self._one(self._ready_to_write if self._own else self._ready_to_read, rows.LAST)
-        return (0, 0) if found is None else (found[0], found[1])
-
-    def read(self, after: int = 0) -> Iterator[tuple[Entry, Decided | None]]:
-        """The records after that number; a payoff comes with its decision."""
-        return map(rows.read, self._stream(rows.READ, after))
-
-    def history(self, before: int) -> Iterator[tuple[Entry, float | None]]:
-        """All records below that number but payoffs; a decision comes with its payoff, if any."""
-        return map(rows.history, self._stream(rows.HISTORY, before))
-
-    def decision(self, number: int) -> Found | None:
-        """The decision of that number."""
-        return rows.decision(self._one(self._ready_to_read, rows.DECISION, number))
-
-    def request(self, request: str, since: int) -> Found | None:
-        """The decision that was made for a client's request, not before that time."""
-        return rows.decision(self._one(self._ready_to_read, rows.REQUEST, request, since))
-
-    def first_paid_after(self, number: int) -> int | None:
-        """The first decision whose payoff is a record after that number, if there is one."""
-        [(found,)] = self._stream(rows.FIRST_PAID_AFTER, number)  # it may take longer than a look
-        return None if found is None else int(found)
-
     def prune(self, before: int) -> int:
         """Drop decisions below that number, and their payoffs; how many records went."""
         writer = self._ready_to_write()
@@ -140,7 +114,7 @@ class PostgresJournal:
 
     def pruned(self) -> int:
         """The number below which decisions were dropped; 0 if none were."""
-        return int(self._one(self._ready_to_read, "SELECT before FROM meta")[0])
+        return int(self._one("SELECT before FROM meta")[0])
 
     def again(self) -> PostgresJournal:
         """The same journal on a connection of its own, for another thread; it only reads."""
@@ -213,13 +187,21 @@ class PostgresJournal:
         return connection
 
     def _check_version(self) -> None:
-        version = int(self._one(self._ready_to_read, "SELECT version FROM meta")[0])
+        version = int(self._one("SELECT version FROM meta")[0])
         if version != VERSION:
             raise JournalError(
                 f"{self.name}: of version {version}, and this topstory reads {VERSION}"
             )
 
-    def _one(self, ready: Callable[[], psycopg.Connection], query: str, *parameters: Any) -> Any:
+    def _last(self) -> Any:
+        # The owner asks under its lock: so no commit of a connection that it lost is still on its
+        # way, and whether a doubtful batch arrived is settled for good.
+        return self._first(self._ready_to_write if self._own else self._ready_to_read, rows.LAST)
+
+    def _one(self, query: str, *parameters: Any) -> Any:
+        return self._first(self._ready_to_read, query, *parameters)
+
+    def _first(self, ready: Callable[[], psycopg.Connection], query: str, *parameters: Any) -> Any:
         for again in (False, True):  # a connection that was lost is made again
             connection = ready()
             try:

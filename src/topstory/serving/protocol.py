@@ -13,6 +13,7 @@ from topstory.serving.answering import extra_headers, too_long
 from topstory.serving.config import LimitsConfig
 from topstory.serving.express import Express, Ride, Ticket, answer_head
 from topstory.serving.refusals import Refused
+from topstory.serving.unread import Unread
 
 TICKETS, TICKET_BYTES = 16, 1024  # heads that are known of a connection; longer ones are not kept
 
@@ -20,7 +21,7 @@ Connected = Callable[[int], int]  # from the connections of this process to thos
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """Limits the headers, the time in which a request must be whole, and the connections."""
+    """Limits headers, the time to send a request and to read its answer, and connections."""
 
     limits = LimitsConfig()
     express: Express | None = None
@@ -40,6 +41,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_headers = True
         self._in_message = False
         self._tickets: dict[bytes, Ticket] = {}  # of heads that came before on this connection
+        self._unread = Unread()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         """Take the connection, if there is room for one more."""
@@ -211,10 +213,15 @@ class GuardedProtocol(HttpToolsProtocol):
         super().pause_writing()
         if not self.transport.is_closing():
             self.flow.pause_reading()
+        self._wait_for_reader()
 
     def resume_writing(self) -> None:
         """They are read again."""
         super().resume_writing()
+        self._unread.forget()
+        if self._deadline is not None:  # what was to come could not be heard
+            idle = self._idle
+            self._expect(self.timeout_keep_alive if idle else self.limits.request_seconds, idle)
         if not self.pipeline and not self.transport.is_closing():
             self.flow.resume_reading()
 
@@ -235,13 +242,16 @@ class GuardedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _look(self) -> None:
+        if self.transport.is_closing() or self.flow.write_paused:
+            self._wait_for_reader()
+            return
         left = self.limits.request_seconds
         if self._deadline is not None:
             left = self._deadline - self.loop.time()
         if left > 0:
             self._watch(left)
         elif self._idle:
-            self.transport.close()
+            self._hang_up()
         else:
             self._close(
                 Refused(
@@ -249,6 +259,20 @@ class GuardedProtocol(HttpToolsProtocol):
                     f"a request must be whole within {self.limits.request_seconds:g} seconds",
                 )
             )
+
+    def _wait_for_reader(self) -> None:
+        """Until all is read that was written; one who reads nothing for long is let go."""
+        now = self.loop.time()
+        since = self._unread.since(self.transport.get_write_buffer_size(), now)
+        left = since + self.limits.idle_seconds - now
+        if left > 0:
+            self._watch(left)
+        else:
+            self.transport.abort()
+
+    def _hang_up(self) -> None:
+        self.transport.close()  # once all that was written is read
+        self._wait_for_reader()
 
     def _long_headers(self) -> Refused:
         return Refused(
@@ -259,7 +283,6 @@ class GuardedProtocol(HttpToolsProtocol):
     def _close(self, refused: Refused) -> None:
         """Say why, and hang up."""
         self._shut = True
-        self._unwatch()
         if self.transport.is_closing():
             return
         cycle = self._cycle
@@ -272,7 +295,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 known = isinstance(cycle, Ride) and self._in_message and not self._in_headers
                 route = cycle.path if known else "other"
                 self.express.requests.count_unfinished(route, refused.status)
-        self.transport.close()
+        self._hang_up()
 
 
 def guarded(

@@ -7,7 +7,8 @@ from collections import OrderedDict
 import msgspec
 
 from topstory.serving.commits import Commit
-from topstory.serving.journal import Journal
+from topstory.serving.journal import Found, Journal
+from topstory.serving.looking import Looks
 from topstory.serving.records import Decided, Entry
 
 ROUND = 16  # decisions between two looks at the oldest
@@ -29,6 +30,11 @@ class Remembered(msgspec.Struct, gc=False):  # there are many: a collection woul
         return self.payoff is None and self.committing is None and self.paying is None
 
 
+def recalled(found: Found) -> Remembered:
+    """A decision that is in the journal."""
+    return Remembered(found.number, found.at, found.decided, None, found.payoff)
+
+
 class Memory:
     """At most `limit` decisions, none of them expired for long."""
 
@@ -38,6 +44,7 @@ class Memory:
         self._by_number: OrderedDict[int, Remembered] = OrderedDict()
         self._by_request: dict[str, Remembered] = {}
         self._complete_from = complete_from  # every decision since then is here
+        self.looks = Looks(journal)
 
     def __len__(self) -> int:
         return len(self._by_number)
@@ -56,17 +63,30 @@ class Memory:
         if remembered is None:
             found = self._journal.decision(number)
             if found is not None:
-                remembered = Remembered(found.number, found.at, found.decided, None, found.payoff)
-                self._keep(remembered)
-                self._trim(found.at)
+                remembered = self._again(found)
         return remembered
 
-    def find_request(self, request: str, since: int) -> Remembered | None:
-        """The decision that was made for a client's request, if not before `since`."""
+    def found(self, number: int, found: Found | None) -> Remembered | None:
+        """The decision of a number that a far journal had: perhaps before it was paid for.
+
+        If it got here meanwhile it stayed, and what is here counts.
+        """
+        remembered = self._by_number.get(number)
+        return remembered if remembered or found is None else self._again(found)
+
+    def certain(self, request: str, since: int) -> bool:
+        """Whether memory alone tells if a client's request was decided, not before that time."""
+        return request in self._by_request or since >= self._complete_from
+
+    def find_request(self, request: str, since: int, looked: int = 0) -> Remembered | None:
+        """The decision that was made for a client's request, if not before `since`.
+
+        At the time `looked` the journal had none.
+        """
         remembered = self._by_request.get(request)
         if remembered is not None:
             return remembered if remembered.at >= since else None
-        if since >= self._complete_from:
+        if self.certain(request, max(since, looked)):
             return None
         found = self._journal.request(request, since)
         return None if found is None else self.find(found.number)
@@ -82,6 +102,12 @@ class Memory:
             self._complete_from = max(self._complete_from, remembered.at + 1)
             self._let_go(remembered)
 
+    def _again(self, found: Found) -> Remembered:
+        remembered = recalled(found)
+        self._keep(remembered)
+        self._trim(found.at)
+        return remembered
+
     def _keep(self, remembered: Remembered) -> None:
         self._by_number[remembered.number] = remembered
         if remembered.decided.request is not None:
@@ -91,7 +117,11 @@ class Memory:
         """Let go of the oldest: those that have expired, and those too many."""
         for _ in range(2 * ROUND):  # faster than they come
             oldest = next(iter(self._by_number.values()))
-            busy = oldest.committing is not None or oldest.paying is not None
+            busy = (
+                oldest.committing is not None
+                or oldest.paying is not None
+                or oldest.number in self.looks.sought
+            )
             wanted = oldest.decided.expires >= now and len(self._by_number) <= self._limit
             if busy or wanted:
                 return

@@ -22,6 +22,11 @@ KEYS = "# A key with all roles, made at the first start.\n"
 
 def signer_of(config: Config) -> Signer:
     """Signs with the configured secrets, or with one that is made once."""
+    return Signer({name: bytes.fromhex(secret) for name, secret in secrets_of(config).items()})
+
+
+def secrets_of(config: Config) -> dict[str, str]:
+    """The configured secrets by their ids, or one that is made once."""
     told = config.signing
     if not told:
         path = Path(config.data) / "signing.toml"
@@ -33,7 +38,7 @@ def signer_of(config: Config) -> Signer:
                 f"{path}: it holds no secret: restore it from a backup; if it is removed, another "
                 "is made, and ids of earlier decisions are refused"
             )
-    return Signer({name: bytes.fromhex(secret) for name, secret in told.items()})
+    return told
 
 
 def keys_of(

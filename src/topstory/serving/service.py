@@ -103,9 +103,21 @@ class Service(Ledger):
 
     def _look(self, each: Asking, at: int, new: dict[str, list[Asking]]) -> None:
         """Deliver the earlier decision of the same request; if there is none, it is new."""
-        made = self._made_before(each, at)
+        asked = each.asked
+        assert asked.request is not None
+        wanted = (each.decider.pool.name, self._pack(*each.user), asked.exclude, asked.slots)
+        if self.far(asked.request, at, each.looked):
+            self.look_for(asked.request, wanted, at, each.reply, partial(self._looked, each, at))
+            return
+        made = self.made_before(asked.request, wanted, at, each.looked)
         if made is None:
             new.setdefault(each.decider.pool.name, []).append(each)
+        else:
+            self._deliver([made], [each.reply])
+
+    def _looked(self, each: Asking, at: int, made: Remembered | None) -> None:
+        if made is None:
+            self._ask(each._replace(looked=at))
         else:
             self._deliver([made], [each.reply])
 
@@ -166,12 +178,6 @@ class Service(Ledger):
             except Exception:  # the others are told all the same
                 log.exception("somebody could not be told of a decision")
 
-    def _made_before(self, each: Asking, at: int) -> Remembered | None:
-        asked = each.asked
-        assert asked.request is not None
-        wanted = (each.decider.pool.name, self._pack(*each.user), asked.exclude, asked.slots)
-        return self.made_before(asked.request, wanted, at)
-
     # -- learning --
 
     async def feedback(self, given: FeedbackRequest) -> Acknowledged:
@@ -188,7 +194,10 @@ class Service(Ledger):
 
     def pay_for(self, ticket: Ticket, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """The same, once it is known which decision it is."""
-        self._pay(self.known(ticket), given, reply)
+        if self.looks.far and self.memory.get(ticket[0]) is None:
+            self.look_up(ticket, reply, lambda made: self._pay(made, given, reply))
+        else:
+            self._pay(self.known(ticket), given, reply)
 
     def _pay(self, made: Remembered, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         coming = made.committing or made.paying

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from topstory.serving import journal_rows as rows
-from topstory.serving.journal import Found, JournalError
-from topstory.serving.records import Decided, Entry
+from topstory.serving.journal import JournalError
+from topstory.serving.records import Entry
 
 APPLICATION = 0x7453544A  # "tSTJ"
 VERSION = 1
@@ -46,7 +46,7 @@ def _insert(size: int) -> str:
     return f"INSERT INTO journal VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * size)}"
 
 
-class SqliteJournal:
+class SqliteJournal(rows.Rows):
     """A journal in a file; `append` has a connection of its own.
 
     >>> from topstory.serving.records import Paid
@@ -55,6 +55,8 @@ class SqliteJournal:
     >>> journal.last()
     (1, 1000)
     """
+
+    far = False
 
     def __init__(self, path: Path, lock_seconds: float = 1.0) -> None:
         self.path = path
@@ -126,32 +128,6 @@ class SqliteJournal:
         except sqlite3.Error as error:
             self._undo()
             raise JournalError(str(error)) from None
-
-    def last(self) -> tuple[int, int]:
-        """The number and time of the last record; (0, 0) if there is none."""
-        found = self._one(rows.LAST)
-        return (0, 0) if found is None else (found[0], found[1])
-
-    def read(self, after: int = 0) -> Iterator[tuple[Entry, Decided | None]]:
-        """The records after that number; a payoff comes with its decision."""
-        return map(rows.read, self._stream(rows.READ, after))
-
-    def history(self, before: int) -> Iterator[tuple[Entry, float | None]]:
-        """All records below that number but payoffs; a decision comes with its payoff, if any."""
-        return map(rows.history, self._stream(rows.HISTORY, before))
-
-    def decision(self, number: int) -> Found | None:
-        """The decision of that number."""
-        return rows.decision(self._one(rows.DECISION, number))
-
-    def request(self, request: str, since: int) -> Found | None:
-        """The decision that was made for a client's request, not before that time."""
-        return rows.decision(self._one(rows.REQUEST, request, since))
-
-    def first_paid_after(self, number: int) -> int | None:
-        """The first decision whose payoff is a record after that number, if there is one."""
-        (found,) = self._one(rows.FIRST_PAID_AFTER, number)
-        return None if found is None else int(found)
 
     def prune(self, before: int) -> int:
         """Drop decisions below that number, and their payoffs; how many records went."""

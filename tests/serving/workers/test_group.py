@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.serving.processes import Served, eventually
+from tests.serving.workers.test_workers import USER, everywhere, metrics
 
+import topstory as ts
 from topstory.serving.config import Config
+from topstory.serving.messages import ArticleRequest
 from topstory.serving.workers import group
 from topstory.serving.workers.group import Group
 
@@ -67,3 +73,56 @@ def test_a_worker_that_cannot_be_talked_to_is_followed_by_another(
         here[0].close()
 
     asyncio.run(work())
+
+
+def failing(mark: Path) -> str:
+    """While this file is there, whatever is started as a worker ends at once."""
+    return (
+        "import pathlib, sys\n"
+        "from topstory.serving.workers import member\n"
+        f"mark, python = pathlib.Path({str(mark)!r}), sys.executable\n"
+        "class Sys:\n"
+        "    executable = property(lambda _: '/bin/false' if mark.exists() else python)\n"
+        "member.sys = Sys()"
+    )
+
+
+def test_workers_that_cannot_start_are_told_and_nothing_is_served(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    mark.touch()
+    served = Served(tmp_path, failing(mark), workers=2)
+    with pytest.raises(AssertionError, match="worker 0 ended with status 1 before it began"):
+        served.start()
+    assert served.process is not None
+    assert served.process.wait(30) == 1
+    assert served.process.stdout is not None
+    assert served.process.stdout.read() == ""
+    served.process.stdout.close()
+    assert "Traceback" not in served.errors()
+
+
+def test_a_worker_that_cannot_start_again_is_tried_less_and_less_often(tmp_path: Path) -> None:
+    """The other one serves on; and once it can be started it is as the others are."""
+    mark = tmp_path / "mark"
+    with Served(tmp_path, failing(mark), workers=2) as served:
+        with ts.Client(served.url, served.key, timeout=60) as client:
+            client.put_article("front", "only", ArticleRequest())
+            made = client.decide(USER)
+        # Whatever a file says by now, ids are signed and checked as at the start.
+        secrets = served.data / "signing.toml"
+        secrets.write_text(f'k1 = "{"ab" * 32}"')
+        mark.touch()
+        victim, _ = served.workers()
+        victim.kill()
+        told = re.compile(r"ended with status (-?\d+); another one starts in ([\d.]+) s")
+        eventually(lambda: len(told.findall(served.errors())) >= 4, 30)
+        statuses, pauses = zip(*told.findall(served.errors())[:4], strict=True)
+        assert statuses == ("-9", "1", "1", "1")
+        assert [2 * float(pause) for pause in pauses[:3]] == [float(pause) for pause in pauses[1:]]
+        assert metrics(served)["topstory_workers"] == 1
+        asyncio.run(everywhere(served, lambda each: each.decide(USER)))
+        mark.unlink()
+        eventually(lambda: metrics(served)["topstory_workers"] == 2, 30)
+        given = asyncio.run(everywhere(served, lambda each: each.feedback(made.decision, 1.0)))
+        assert sum(each.repeated for each in given) == len(given) - 1
+    assert "Traceback" not in served.errors()

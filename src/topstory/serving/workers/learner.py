@@ -10,7 +10,7 @@ import msgspec
 from starlette.types import ASGIApp
 
 from topstory.serving.commits import overloaded
-from topstory.serving.ledger import not_written
+from topstory.serving.ledger import Wanted, not_written
 from topstory.serving.messages import Acknowledged, FeedbackRequest
 from topstory.serving.records import Decided
 from topstory.serving.refusals import Refused
@@ -82,7 +82,7 @@ class Learner:
 
     # -- decisions --
 
-    def _proposed(self, told: Proposed) -> None:
+    def _proposed(self, told: Proposed, looked: int = 0) -> None:
         editing = self._service.editing(told.pool)
         if editing is not None:  # what is decided after an edit must see it
             self._service.turns.hold(told.pool, self)
@@ -100,11 +100,12 @@ class Learner:
         self._service.turns.through(told.pool, self)
         run: list[Decided] = []  # new ones, taken together
         asked: set[str] = set()  # the clients' ids among them
-        for place, decided in enumerate(told.decided, told.first):
+        for i, decided in enumerate(told.decided):
+            place = told.first + i
             if decided.request in asked:  # its twin comes first
                 self._take(place - len(run), run, at)
                 run, asked = [], set()
-            if decided.request is not None and self._answered(place, decided, at):
+            if decided.request is not None and self._answered(told, i, at, looked):
                 self._take(place - len(run), run, at)
                 run, asked = [], set()
                 continue
@@ -113,18 +114,35 @@ class Learner:
                 asked.add(decided.request)
         self._take(told.first + len(told.decided) - len(run), run, at)
 
-    def _answered(self, place: int, decided: Decided, at: int) -> bool:
-        """Whether a client's request was made before, or is refused: then it has its answer."""
+    def _answered(self, told: Proposed, i: int, at: int, looked: int) -> bool:
+        """Whether a client's request is taken care of: made before, refused, or looked for."""
+        place, decided = told.first + i, told.decided[i]
         assert decided.request is not None
-        wanted = (decided.pool, decided.user, decided.exclude, decided.slots)
         try:
-            made = self._service.made_before(decided.request, wanted, at)
+            if self._service.far(decided.request, at, looked):
+                self._seek(told, i, at)
+                return True
+            made = self._service.made_before(decided.request, _wanted(decided), at, looked)
         except Refused as refused:
             self.deny(place, 1, refused)
             return True
         if made is not None:
             self._repeat(place, made)
         return made is not None
+
+    def _seek(self, told: Proposed, i: int, at: int) -> None:
+        """Propose it again once the journal, which is far away, knows of no earlier decision."""
+        number, decided = told.first + i, told.decided[i]
+        assert decided.request is not None
+
+        def then(made: Remembered | None) -> None:
+            if made is None:
+                self._proposed(msgspec.structs.replace(told, first=number, decided=[decided]), at)
+            else:
+                self._repeat(number, made)
+
+        reply = _Paying(self, number)  # of which only refusals are heard
+        self._service.look_for(decided.request, _wanted(decided), at, reply, then)
 
     def _take(self, first: int, run: list[Decided], at: int) -> None:
         if not run:
@@ -198,3 +216,7 @@ class Learner:
             self._publisher.begun = False
             await self._look()
         self._say(answer)
+
+
+def _wanted(decided: Decided) -> Wanted:
+    return decided.pool, decided.user, decided.exclude, decided.slots

@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Sequence
 
+import msgspec
 import uvloop
 
 from topstory.serving.app import App
@@ -19,7 +20,7 @@ from topstory.serving.listening import Tell, listen, say_where
 from topstory.serving.metrics import Metrics, Requests
 from topstory.serving.opening import Opening, open_folder
 from topstory.serving.records import Entry, Placed, Removed
-from topstory.serving.secrets_file import keys_of, signer_of
+from topstory.serving.secrets_file import keys_of, secrets_of, signer_of
 from topstory.serving.service import Service
 from topstory.serving.warming import settle_down, warm_up
 from topstory.serving.workers.board import Board
@@ -49,15 +50,16 @@ async def _serve(
     told = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
-    signer = signer_of(config)  # makes its file, which workers read
     keys, made = keys_of(config, tell)
+    # All workers have the same ones, whatever the files say when one is started again.
+    known = msgspec.structs.replace(config, keys=keys, signing=secrets_of(config))
     limits, requests, writer = config.limits, Requests(), Writer()
     board = Board(len(keys), config.workers)
     for place in range(len(keys)):
         board.tokens[place] = limits.burst
-    group = Group(config, listening, writer, board)
+    group = Group(known, listening, writer, board)
     try:
-        service = Service(config, opening, signer)
+        service = Service(config, opening, signer_of(known))
         for decider in service.deciders.values():
             warm_up(decider.pool, decider.traffic)
         settle_down()
