@@ -60,8 +60,8 @@ class Commits:
     While one batch is being synced the next one gathers. `applied` is called with each batch
     after its commit, `lost` with one that failed: then nothing of it is in the journal.
 
-    The journal has a thread of its own. A journal that is not `far` away and has just been quick is waited
-    for right here: to hand a batch to the thread, and to share the interpreter with it, would take
+    The journal has a thread of its own. One that is not `far` and has just been quick is waited for
+    right here: to hand a batch to the thread, and to share the interpreter with it, would take
     longer. One that was slow, or failed, holds up nobody but those who wait for it: the thread.
     """
 
@@ -73,6 +73,7 @@ class Commits:
         limit: int,
     ) -> None:
         self._journal, self._applied, self._lost, self._limit = journal, applied, lost, limit
+        self._far = journal.far
         self._quick = False  # whether the last commit was
         self._others: list[Future[object]] = []  # what else the thread was given
         self._waiting: list[Entry] = []
@@ -128,7 +129,7 @@ class Commits:
             assert commit is not None
             self._waiting, self._next, self._awaited = [], None, False
             self.in_flight = len(batch)
-            if awaited and self._quick and not self._journal.far and self._undisturbed():
+            if awaited and self._quick and not self._far and self._undisturbed():
                 failure = self._commit(batch)
             else:
                 failure = await self._in_thread(self._commit, batch)
