@@ -46,7 +46,7 @@ class Settings:
     activity: tuple[float, float] = (0.20, 0.15)  # lognormal: how much of a user was recorded
 
     # -- articles --
-    births: float = 1.0  # new ones an hour on average, and never above twice that
+    births: float = 1.0  # new ones an hour on average; at most twice as many, rounded up
     pool: tuple[int, int] = (18, 23)  # its size by night and by day
     staying: float = 8.0  # hours: the luck in an article's life; 0: the oldest always leaves first
     topic_mixing: float = 0.10  # of the Dirichlet, for each topic
