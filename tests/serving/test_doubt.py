@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.serving.making import add_articles, config, folded, run
-from tests.serving.test_journal import USER, recovered
+from tests.serving.test_unwritable import USER, recovered
 
 from topstory.serving import commits
 from topstory.serving.clock import SECOND, Clock

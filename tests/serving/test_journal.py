@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 from tests.serving.making import Made, add_articles, config, folded, run, visits
 
-from topstory.serving import commits
 from topstory.serving.clock import SECOND, Clock
 from topstory.serving.config import Config
 from topstory.serving.configuring import BadConfig
@@ -21,7 +17,7 @@ from topstory.serving.journal import JournalError
 from topstory.serving.keeping import DAY, Keeper
 from topstory.serving.messages import DecideRequest, FeedbackRequest
 from topstory.serving.records import Paid
-from topstory.serving.refusals import Refused, Unavailable
+from topstory.serving.refusals import Unavailable
 from topstory.serving.service import Service
 from topstory.serving.snapshots import Picture, Snapshots
 
@@ -112,108 +108,6 @@ def test_a_snapshot_that_was_being_written_does_not_count(tmp_path: Path) -> Non
     shutil.copytree(tmp_path / "snapshots" / f"{newest:012d}", half)
     (half / "state.json").unlink()
     assert fingerprint(told) == before
-
-
-@asynccontextmanager
-async def unwritable(service: Service, locked: bool) -> AsyncIterator[sqlite3.Connection]:
-    """Nothing can be written: somebody holds the lock, or the disk is full. Gives the writer."""
-    path = Path(service.config.data) / "journal.sqlite"
-    writer = service.journal._writer  # type: ignore[attr-defined]  # the SQLite journal's
-    if locked:
-        with closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            yield writer
-            other.execute("ROLLBACK")
-    else:
-        await service.commits.run(lambda: _fill(writer))
-        yield writer
-        await service.commits.run(lambda: writer.execute("PRAGMA max_page_count = 1073741823"))
-
-
-def _fill(writer: sqlite3.Connection) -> None:
-    """Leave no page free, as on a full disk."""
-    pages = writer.execute("PRAGMA page_count").fetchone()[0]
-    writer.execute(f"PRAGMA max_page_count = {pages}")
-    number = 0
-    for size in (5000, 500, 50, 1):
-        full = False
-        while not full:
-            number -= 1
-            try:
-                writer.execute(
-                    "INSERT INTO journal VALUES (?, 0, 'Filler', NULL, NULL, zeroblob(?))",
-                    (number, size),
-                )
-            except sqlite3.OperationalError as error:
-                full = "full" in str(error)
-
-
-def same_without_filler(told: Config, before: str) -> None:
-    """A fold finds the same, once what filled the disk is gone."""
-    with closing(sqlite3.connect(Path(told.data) / "journal.sqlite")) as connection, connection:
-        connection.execute("DELETE FROM journal WHERE kind = 'Filler'")
-    assert folded(told).fingerprint() == before
-
-
-@pytest.mark.parametrize("locked", [True, False], ids=["locked", "full"])
-def test_a_locked_or_full_journal_refuses_with_503_and_recovers(
-    tmp_path: Path, locked: bool
-) -> None:
-    async def work(service: Service) -> str:
-        await add_articles(service)
-        made = await service.decide(DecideRequest(user=USER))
-        before = service.state.fingerprint()
-        async with unwritable(service, locked):
-            for _ in range(2):
-                outcomes = await asyncio.gather(
-                    service.decide(DecideRequest(user=USER, request="same")),
-                    service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0)),
-                    service.remove_article("front", "article-0"),
-                    return_exceptions=True,
-                )
-                assert [type(each) for each in outcomes] == [Unavailable] * 3
-                assert {each.reason for each in outcomes if isinstance(each, Refused)} == {
-                    "journal_unavailable"
-                }
-                assert service.commits.failing is not None
-                assert service.state.fingerprint() == before
-        await service.decide(DecideRequest(user=USER, request="same"))
-        answer = await service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0))
-        assert not answer.repeated
-        await service.remove_article("front", "article-0")
-        assert service.commits.failing is None
-        return service.state.fingerprint()
-
-    told = config(tmp_path, journal={"lock_seconds": 0.05})
-    same_without_filler(told, run(told, work))
-
-
-@pytest.mark.parametrize("locked", [True, False], ids=["locked", "full"])
-def test_readiness_comes_back_by_itself(
-    tmp_path: Path, locked: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(commits, "PROBE", 0.01)
-
-    async def work(service: Service) -> str:
-        await add_articles(service)
-        async with unwritable(service, locked) as writer:
-            with pytest.raises(Unavailable):
-                await service.decide(DecideRequest(user=USER))
-            await asyncio.sleep(0.2)  # longer than several probes take
-            assert service.commits.failing is not None
-        await recovered(service)
-        assert not writer.execute("SELECT 1 FROM journal WHERE kind = 'Tried'").fetchall()
-        await service.decide(DecideRequest(user=USER))
-        return service.state.fingerprint()
-
-    told = config(tmp_path, journal={"lock_seconds": 0.05})
-    same_without_filler(told, run(told, work))
-
-
-async def recovered(service: Service) -> None:
-    async with asyncio.timeout(10):
-        while service.commits.failing is not None:
-            await asyncio.sleep(0.01)
 
 
 def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(

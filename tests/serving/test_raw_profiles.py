@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from tests.features.worlds import clear_builder, clear_world
 from tests.serving.making import config, run
+from tests.serving.processes import Served, eventually
 
+import topstory as ts
 from topstory.serving.keeping import Keeper
 from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.metrics import Metrics, Requests
@@ -58,3 +60,18 @@ def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> 
         assert 'topstory_unknown_categories_total{field="gender"} 1.0' in page
 
     run(told, work)
+
+
+def test_a_worker_that_is_started_again_knows_the_features_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "features.safetensors"
+    clear_builder().save(path)
+    with Served(tmp_path, context=6, features=str(path), workers=2) as served:
+        with ts.Client(served.url, served.key, timeout=60) as client:
+            client.put_article("front", "only", ArticleRequest())
+        path.write_bytes(b"another one")
+        first = served.workers()
+        for each in first:
+            each.kill()
+        eventually(lambda: len({*served.workers()} - {*first}) == 2, 60)
+        with ts.Client(served.url, served.key, timeout=60, retries=20) as client:
+            assert client.decide({"gender": "male"}).article == "only"

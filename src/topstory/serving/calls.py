@@ -15,7 +15,6 @@ from topstory.serving.messages import (
     ArticleRequest,
     ArticleView,
     Decision,
-    Health,
     RemovedAnswer,
     Stats,
 )
@@ -105,11 +104,6 @@ def articles(pool: str) -> Call[list[ArticleView]]:
 def stats() -> Call[Stats]:
     """The service."""
     return Call("GET", "/v1/stats", Stats)
-
-
-def ready() -> Call[Health]:
-    """Whether requests will be granted."""
-    return Call("GET", "/health/ready", Health)
 
 
 def pause(tried: int) -> float:

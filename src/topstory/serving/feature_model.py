@@ -1,10 +1,16 @@
 """From raw profiles to contexts, where a feature model is loaded."""
 
+from __future__ import annotations
+
+import shutil
 from collections.abc import Mapping, MutableMapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy.typing as npt
+
+from topstory.events.writers.replaced_file import replaced_file
 
 
 class FeatureModel(Protocol):
@@ -34,3 +40,11 @@ def load_feature_model(path: str) -> FeatureModel:
         ) from None
     model: FeatureModel = features.FeatureBuilder.load(path)
     return model
+
+
+def keep_feature_model(path: str, folder: Path) -> Path:
+    """The service's own copy: a worker that is started again reads what the first one read."""
+    copy = folder / "features.safetensors"
+    with Path(path).open("rb") as file, replaced_file(copy) as kept:
+        shutil.copyfileobj(file, kept)
+    return copy

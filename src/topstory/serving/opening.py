@@ -19,7 +19,7 @@ from topstory.serving.clock import Clock
 from topstory.serving.config import Config, PolicyConfig, plain
 from topstory.serving.configuring import BadConfig, policy_parameters
 from topstory.serving.demo_articles import demo_articles
-from topstory.serving.feature_model import FeatureModel, load_feature_model
+from topstory.serving.feature_model import FeatureModel, keep_feature_model, load_feature_model
 from topstory.serving.journal import Journal
 from topstory.serving.journals import own_journal
 from topstory.serving.records import AnyRecord, Configured, Decided, Entry, Opened, Placed
@@ -39,6 +39,7 @@ class Opening:
     start: Start
     last: int  # the number of the last record
     features: FeatureModel | None
+    kept_features: str | None  # the file that they were read from
     lock: IO[str]  # held as long as the process lives
 
 
@@ -58,9 +59,12 @@ def open_folder(config: Config) -> Opening:
         for name in config.pools:
             _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
         last, _ = journal.last()
-        features = None if config.features is None else load_feature_model(config.features)
+        features, kept = None, None
+        if config.features is not None:
+            kept = str(keep_feature_model(config.features, folder))
+            features = load_feature_model(kept)
         undo.pop_all()
-    return Opening(state, journal, snapshots, starts.policy, last, features, lock)
+    return Opening(state, journal, snapshots, starts.policy, last, features, kept, lock)
 
 
 def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: int) -> State:

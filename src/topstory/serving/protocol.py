@@ -11,11 +11,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from topstory.serving.answering import extra_headers, too_long
 from topstory.serving.config import LimitsConfig
-from topstory.serving.express import Express, Ride, Ticket, answer_head
+from topstory.serving.express import Express, Ride, answer_head
+from topstory.serving.known_heads import KnownHeads
 from topstory.serving.refusals import Refused
 from topstory.serving.unread import Unread
-
-TICKETS, TICKET_BYTES = 16, 1024  # heads that are known of a connection; longer ones are not kept
 
 Connected = Callable[[int], int]  # from the connections of this process to those of all
 
@@ -40,7 +39,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._first = 0  # bytes of that chunk
         self._in_headers = True
         self._in_message = False
-        self._tickets: dict[bytes, Ticket] = {}  # of heads that came before on this connection
+        self._heads = KnownHeads()
         self._unread = Unread()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
@@ -66,7 +65,7 @@ class GuardedProtocol(HttpToolsProtocol):
         cycle = self._cycle
         free = not self._in_message and (cycle is None or cycle.response_complete)
         if free:
-            if self._tickets and self.timeout_keep_alive_task is None and self._seen(data):
+            if self._heads and self.timeout_keep_alive_task is None and self._seen(data):
                 return
             if self._idle or self._deadline is None:
                 self._expect(self.limits.request_seconds, idle=False)
@@ -76,8 +75,8 @@ class GuardedProtocol(HttpToolsProtocol):
         else:  # in pieces: it may be many requests, and the parser does not tell where one begins
             for start in range(0, len(data), limit):
                 self._feed(data[start : start + limit])
-        if free and not self._in_message and not self._shut:
-            self._remember(data)
+        if free and not self._in_message and not self._shut and isinstance(self._cycle, Ride):
+            self._heads.remember(data, self.headers, self._cycle)
 
     def _feed(self, data: bytes) -> None:
         if self._shut:
@@ -91,36 +90,16 @@ class GuardedProtocol(HttpToolsProtocol):
             self._close(self._long_headers())
 
     def _seen(self, data: bytes) -> bool:
-        """Whether it is one whole request whose head came before on this very connection.
-
-        Byte for byte the same head means the same to any parser, so none is asked again; and
-        whoever sends it has shown its key here before.
-        """
-        end = data.find(b"\r\n\r\n") + 4
-        ticket = self._tickets.get(data[:end])
-        if ticket is None or len(data) - end != ticket.length:
+        """Whether it is one whole request whose head came before on this very connection."""
+        found = self._heads.find(data)
+        if found is None:
             return False
+        ticket, body = found
         assert self.express is not None
         self._deadline = None
         self._cycle = ride = Ride(self, self.express, ticket.path, ticket.route, keep=True)
-        ride.begin_with(ticket.key, data[end:])
+        ride.begin_with(ticket.key, body)
         return True
-
-    def _remember(self, data: bytes) -> None:
-        """If this was one whole request by express, know the next one with the same head."""
-        ride = self._cycle
-        if not isinstance(ride, Ride) or not ride.keep_alive:
-            return
-        end = data.find(b"\r\n\r\n") + 4
-        if end > TICKET_BYTES:
-            return
-        lengths = [value for name, value in self.headers if name == b"content-length"]
-        plain = all(name != b"transfer-encoding" for name, _ in self.headers)
-        ticket = ride.ticket()
-        if plain and ticket and data[end:] == ride.body and lengths == [b"%d" % len(ride.body)]:
-            if len(self._tickets) >= TICKETS:
-                self._tickets.clear()
-            self._tickets[data[:end]] = ticket
 
     def on_message_begin(self) -> None:
         """A request begins."""

@@ -20,39 +20,30 @@ from topstory.serving.workers import group
 from topstory.serving.workers.group import Group
 
 
-class Process:
-    """One that ends when it is told to."""
-
-    pid = 0
-
-    def wait(self) -> int:
-        return 1
-
-    def kill(self) -> None:
-        pass
-
-
 class Member:
-    """A worker that can be talked to from the third one on."""
+    """The second worker cannot be talked to, and the third is never ready."""
 
     count = 0
 
     def __init__(self, place: int, inherited: list[int]) -> None:
         type(self).count += 1
-        self.number, self.place, self.process = self.count, place, Process()
+        self.number, self.place = self.count, place
         self.ready, self.gone = asyncio.Event(), asyncio.Event()
+        self.process = SimpleNamespace(pid=0, wait=lambda: 1, kill=self.gone.set)
 
     async def talk(self, *_: Any) -> None:
         if self.number == 2:
             raise RuntimeError("the socket is closed")
-        self.ready.set()
+        if self.number != 3:
+            self.ready.set()
 
 
-def test_a_worker_that_cannot_be_talked_to_is_followed_by_another(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_worker_that_cannot_be_talked_to_or_hangs_is_followed_by_another(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(group, "Member", Member)
     monkeypatch.setattr(group, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(group, "STARTING", 0.05)
     monkeypatch.setattr(group, "share", lambda host, port: socket.socket())
 
     async def work() -> None:
@@ -65,9 +56,10 @@ def test_a_worker_that_cannot_be_talked_to_is_followed_by_another(
         await workers.begin(nothing, nothing, nothing)
         workers.members[0].gone.set()
         async with asyncio.timeout(5):
-            while workers.members[0].number != 3 or not workers.members[0].ready.is_set():  # type: ignore[attr-defined]  # the test's own
+            while workers.members[0].number != 4 or not workers.members[0].ready.is_set():  # type: ignore[attr-defined]  # the test's own
                 await asyncio.sleep(0.01)
-        assert workers.restarts == 2
+        assert workers.restarts == 3
+        assert "worker 0 was not ready after 0.05 seconds" in caplog.text
         for task in workers._keeping:
             task.cancel()
         here[0].close()
@@ -75,23 +67,40 @@ def test_a_worker_that_cannot_be_talked_to_is_followed_by_another(
     asyncio.run(work())
 
 
-def failing(mark: Path) -> str:
-    """While this file is there, whatever is started as a worker ends at once."""
+def failing(mark: Path, program: Path = Path("/bin/false"), seconds: float = 300.0) -> str:
+    """While this file is there this program is started as a worker; it has so long to be ready."""
     return (
         "import pathlib, sys\n"
-        "from topstory.serving.workers import member\n"
+        "from topstory.serving.workers import group, member\n"
+        f"group.STARTING = {seconds}\n"
         f"mark, python = pathlib.Path({str(mark)!r}), sys.executable\n"
         "class Sys:\n"
-        "    executable = property(lambda _: '/bin/false' if mark.exists() else python)\n"
+        f"    executable = property(lambda _: {str(program)!r} if mark.exists() else python)\n"
         "member.sys = Sys()"
     )
 
 
-def test_workers_that_cannot_start_are_told_and_nothing_is_served(tmp_path: Path) -> None:
+def hanging(folder: Path) -> Path:
+    """A program that does nothing, for long."""
+    program = folder / "hang"
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
+    program.chmod(0o700)
+    return program
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_workers_that_cannot_start_are_told_and_nothing_is_served(
+    hangs: bool, tmp_path: Path
+) -> None:
     mark = tmp_path / "mark"
     mark.touch()
-    served = Served(tmp_path, failing(mark), workers=2)
-    with pytest.raises(AssertionError, match="worker 0 ended with status 1 before it began"):
+    if hangs:
+        served = Served(tmp_path, failing(mark, hanging(tmp_path), seconds=0.5), workers=2)
+        failure = "worker 0 was not ready after 0.5 seconds"
+    else:
+        served = Served(tmp_path, failing(mark), workers=2)
+        failure = "worker 0 ended with status 1 before it began"
+    with pytest.raises(AssertionError, match=failure):
         served.start()
     assert served.process is not None
     assert served.process.wait(30) == 1

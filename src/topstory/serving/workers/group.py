@@ -26,6 +26,7 @@ log = logging.getLogger("topstory.serving")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before one that died is started again
 SOUND = 30.0  # seconds: one that lived so long was sound
+STARTING = 300.0  # seconds until it is ready, at most: the compiler may be needed first
 
 
 class Group(Collector):
@@ -52,11 +53,15 @@ class Group(Collector):
         for member in self.members:
             await member.talk(self._config, make, self._counted)
         for member in self.members:
-            await _either(member.ready, member.gone)
-            if not member.ready.is_set():
+            await _either(STARTING, member.ready, member.gone)
+            if member.gone.is_set():
                 status = await asyncio.to_thread(member.process.wait)
                 raise ChildProcessError(
                     f"worker {member.place} ended with status {status} before it began"
+                )
+            if not member.ready.is_set():
+                raise ChildProcessError(
+                    f"worker {member.place} was not ready after {STARTING:g} seconds"
                 )
         self._keeping = [asyncio.create_task(self._keep(m.place)) for m in self.members]
 
@@ -96,6 +101,11 @@ class Group(Collector):
             log.exception("worker %d cannot be talked to", place)
             member.process.kill()
             member.gone.set()
+            return
+        await _either(STARTING, member.ready, member.gone)
+        if not member.ready.is_set() and not member.gone.is_set():
+            log.error("worker %d was not ready after %g seconds", place, STARTING)
+            member.process.kill()
 
     async def gather(self) -> None:
         """Have all tell what they have counted."""
@@ -148,8 +158,10 @@ class Group(Collector):
         yield seen
 
 
-async def _either(*events: asyncio.Event) -> None:
+async def _either(seconds: float, *events: asyncio.Event) -> None:
     waiting = [asyncio.create_task(event.wait()) for event in events]
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    for each in waiting:
-        each.cancel()
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()

@@ -52,7 +52,9 @@ async def _serve(
         asyncio.get_running_loop().add_signal_handler(number, told.set)
     keys, made = keys_of(config, tell)
     # All workers have the same ones, whatever the files say when one is started again.
-    known = msgspec.structs.replace(config, keys=keys, signing=secrets_of(config))
+    known = msgspec.structs.replace(
+        config, keys=keys, signing=secrets_of(config), features=opening.kept_features
+    )
     limits, requests, writer = config.limits, Requests(), Writer()
     board = Board(len(keys), config.workers)
     for place in range(len(keys)):
