@@ -70,10 +70,13 @@ def main() -> int:
     loads: dict[str, float] = {}
     seconds: dict[str, float] = {}
     for name in given.parts or PARTS:
-        began = perf_counter()
+        began, before = perf_counter(), os.getloadavg()[0]
         sections[name] = PARTS[name](given.quick)
         seconds[name] = perf_counter() - began
         loads[name] = os.getloadavg()[0]
+        sections[name].notes.append(
+            f"The machine's load average was {before:.2f} before and {loads[name]:.2f} after."
+        )
         sections[name].print(console)
     about = machine.section(found, loads, given.quick)
     about.print(console)

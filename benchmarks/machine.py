@@ -56,7 +56,8 @@ def section(found: dict[str, Any], loads: dict[str, float], quick: bool) -> Sect
         ("load average after each part", ", ".join(f"{k} {v:.2f}" for k, v in loads.items())),
     ]
     notes = ["This was a quick run: far too small to quote."] if quick else []
-    busy = [name for name, load in loads.items() if load > BUSY]
+    before = {"the beginning": float(found["load_before"])}
+    busy = [name for name, load in (before | loads).items() if load > BUSY]
     if busy:
         notes.append(f"Other work was running during {', '.join(busy)}: expect better when quiet.")
     return Section([Table("Machine", ("what", "value"), rows)], {}, notes)

@@ -127,7 +127,7 @@ def test_who_reads_no_answers_is_not_read_from() -> None:
             with suppress(TimeoutError):
                 while sent < len(whole):
                     piece = whole[sent : sent + 4_096]
-                    await asyncio.wait_for(loop.sock_sendall(client, piece), 0.5)
+                    await asyncio.wait_for(loop.sock_sendall(client, piece), 1.0)
                     sent += len(piece)
             assert sent < len(whole)
             answered = requests.statuses["/v1/decide", 401]
@@ -193,8 +193,8 @@ def test_who_reads_slowly_is_waited_for() -> None:
             protocol.transport.write(b"x" * length)
             got, began = 0, time.monotonic()
             while got < length:
-                got += len(await asyncio.wait_for(loop.sock_recv(client, 30_000), 5))
-                await asyncio.sleep(0.2)
+                got += len(await asyncio.wait_for(loop.sock_recv(client, 10_000), 5))
+                await asyncio.sleep(0.15)
             assert time.monotonic() - began > 2  # the limit is of what was read last
             client.send(STRANGER + b"content-length: 0\r\n\r\n")
             assert (await loop.sock_recv(client, 65_536)).startswith(b"HTTP/1.1 401")
@@ -262,7 +262,7 @@ def test_the_time_of_a_request_is_from_its_last_byte() -> None:
         ]
 
         async def receive() -> Any:
-            await asyncio.sleep(0.2)  # a slow client
+            await asyncio.sleep(0.5)  # a slow client
             return messages.pop(0)
 
         async def send(message: Any) -> None:
@@ -275,4 +275,4 @@ def test_the_time_of_a_request_is_from_its_last_byte() -> None:
         return latency.total
 
     for path in ("/v1/decide", "/v1/other"):
-        assert uvloop.run(come(path)) < 0.2
+        assert uvloop.run(come(path)) < 0.5  # what came before the last byte is at least as much

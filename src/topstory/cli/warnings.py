@@ -11,6 +11,7 @@ from rich.console import Console
 from topstory.cli.exploring import Source
 from topstory.cli.tables import show_warning
 from topstory.evaluation import NotUniformWarning
+from topstory.policies import REGISTRY
 
 
 @contextmanager
@@ -35,7 +36,7 @@ def told_once(console: Console, *others: type[Warning]) -> Iterator[list[str]]:
 
 def warn_of_constant(source: Source, policy: str, console: Console) -> None:
     """Say that a policy which looks at the user will see nothing, if that is so."""
-    if source.log.dimension > 1 or "-" not in policy:
+    if source.log.dimension > 1 or not REGISTRY[policy].contextual:
         return
     message = (
         f"{source.name}: contexts are the constant alone, so {policy} knows nothing of the user"

@@ -98,12 +98,17 @@ class EventLog(ArrayRecord):
         from topstory.events.arrays import from_arrays
 
         return from_arrays(
-            users,
-            pools,
-            pool,
-            shown,
-            payoff,
-            *(articles, timestamps, propensity, visitor, profiles, article_profiles),
+            users=users,
+            pools=pools,
+            pool=pool,
+            shown=shown,
+            payoff=payoff,
+            articles=articles,
+            timestamps=timestamps,
+            propensity=propensity,
+            visitor=visitor,
+            profiles=profiles,
+            article_profiles=article_profiles,
         )
 
     @classmethod

@@ -30,6 +30,11 @@ class Entry:
     explorer: Callable[..., Explorer]
     explorer_parameters: tuple[str, ...]
 
+    @property
+    def contextual(self) -> bool:
+        """Whether it looks at the user."""
+        return self.model not in (Nothing, Hindsight, ContextFree)
+
 
 def _confident(alpha: float | None = None, delta: float | None = None) -> Explorer:
     if alpha is not None and delta is not None:

@@ -71,8 +71,9 @@ class JournalConfig(Section, frozen=True):
     decisions: Annotated[
         Literal["durable", "relaxed"],
         Meta(
-            description="`relaxed` answers a decision before it is on disk: faster, but those of "
-            "the last moment before a crash are forgotten, and feedback on them is refused"
+            description="`relaxed` answers a decision before it is on disk: faster where the disk "
+            "is slow, but those of the last moment before a crash are forgotten, and feedback on "
+            "them is refused"
         ),
     ] = "durable"
     snapshot_seconds: Annotated[Positive, Meta(description="how often the state is saved")] = 60.0

@@ -75,8 +75,10 @@ class GuardedProtocol(HttpToolsProtocol):
         else:  # in pieces: it may be many requests, and the parser does not tell where one begins
             for start in range(0, len(data), limit):
                 self._feed(data[start : start + limit])
-        if free and not self._in_message and not self._shut and isinstance(self._cycle, Ride):
-            self._heads.remember(data, self.headers, self._cycle)
+        if free and not self._in_message and not self._shut:
+            ride = self._cycle
+            if isinstance(ride, Ride):
+                self._heads.remember(data, self.headers, ride)
 
     def _feed(self, data: bytes) -> None:
         if self._shut:

@@ -23,11 +23,11 @@ def cautions(policies: Sequence[str], logs: Mapping[str, LogSummary]) -> Iterato
     if log is None:
         return
     found = log.inspection
-    users = [name for name in policies if "-" in name]
+    users = [name for name in policies if REGISTRY[name].contextual]
     hybrid = [name for name in users if REGISTRY[name].model is HybridLinear]
     if found.dimension == 1 and users:
         yield (
-            f"contexts are the constant alone, so {_listed(users)} "
+            f"contexts are the constant alone, so {listed(users)} "
             f"{'know' if len(users) > 1 else 'knows'} nothing of the user, no more than "
             "egreedy and ucb do: give logs with contexts; or raw logs, with profiles of users "
             "and articles, and one of random exploration as --exploration, of which features are "
@@ -35,7 +35,7 @@ def cautions(policies: Sequence[str], logs: Mapping[str, LogSummary]) -> Iterato
         )
     elif found.article_features is None and hybrid:
         yield (
-            f"articles have no features, so {_listed(hybrid)} can share no more among articles "
+            f"articles have no features, so {listed(hybrid)} can share no more among articles "
             "than one mean of all: give article features, or leave it out"
         )
     if found.ctr == 0:
@@ -45,10 +45,10 @@ def cautions(policies: Sequence[str], logs: Mapping[str, LogSummary]) -> Iterato
         )
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Names in a sentence.
 
-    >>> _listed(["a"]), _listed(["a", "b", "c"])
+    >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

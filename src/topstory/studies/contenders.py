@@ -34,7 +34,7 @@ class Contender:
     @property
     def contextual(self) -> bool:
         """Whether it looks at the user."""
-        return "-" in self.policy
+        return REGISTRY[self.policy].contextual
 
     def buckets(self, bucket: str) -> list[Bucket]:
         """One bucket of each run."""

@@ -11,8 +11,8 @@ from topstory.features import FeatureBuilder
 
 SUPPORT = 0.1  # the paper's, and `FeatureBuilder`'s
 # Of simulated logs: most of their behaviours are rarer than that, and tell much. With this and 3
-# million events of 20,000 users, features let disjoint models reach 1.85 in two days, the true
-# groups 1.87 (`ceilings`).
+# million events of 20,000 users, features let disjoint models reach 1.82 in two days, the true
+# groups 1.84 (`ceilings`).
 SIMULATED_SUPPORT = 0.01
 FEATURES = "features.safetensors"
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from topstory.report import Number, Ridge, Scatter
+from topstory.studies.cautions import listed
 from topstory.studies.contenders import (
     LEARNING,
     Contender,
@@ -88,7 +89,7 @@ def advice(all_data: Sequence[Contender]) -> Iterator[str]:
     ]
     if close:
         yield (
-            f"{_listed(close)} may be as good: the interval of the lift over "
+            f"{listed(close)} may be as good: the interval of the lift over "
             f"{'that' if len(close) == 1 else 'each of them'} does not lie above 0."
         )
 
@@ -264,7 +265,3 @@ def _lift_ends(number: Number) -> str:
         return ""
     low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in (number.low, number.high))
     return f" (95 % interval {low} to {high} %)"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -192,7 +192,7 @@ def test_payoffs_whose_commit_fails_are_all_refused_and_can_come_again(tmp_path:
         )
         assert await worker.pay(*given) == {1: 503, 2: 503}
         await worker.service.commits.run(
-            lambda: journal._writer.execute("PRAGMA query_only = 0")  # type: ignore[attr-defined]
+            lambda: journal._writer.execute("PRAGMA query_only = 0")  # type: ignore[attr-defined]  # the SQLite journal's
         )
         assert await worker.pay(*given) == {1: False, 2: False}
         return worker.service.state.fingerprint()

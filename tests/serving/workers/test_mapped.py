@@ -42,7 +42,7 @@ def test_a_reader_never_sees_half_a_state() -> None:
         assert hammer.stdout is not None
         told = hammer.stdout.readline().split()
         # As inherited descriptors would be: the same memory, by the other process's names for it.
-        files = [open(f"/proc/{hammer.pid}/fd/{number}", "r+b") for number in told]  # noqa: SIM115
+        files = [open(f"/proc/{hammer.pid}/fd/{number}", "r+b") for number in told]  # noqa: SIM115  # closed below
         reader = Reader((files[0].fileno(), files[1].fileno(), files[2].fileno()))
         whole, torn, last = 0, 0, 0.0
         end = monotonic() + 1.0
