@@ -133,3 +133,18 @@ def test_no_more_records_wait_than_are_allowed(journal: Journal) -> None:
         made.close()
 
     asyncio.run(work())
+
+
+def test_whatever_goes_wrong_is_told_and_the_next_commit_is_tried(journal: Journal) -> None:
+    async def work() -> None:
+        made = commits(journal)
+        with pytest.MonkeyPatch.context() as broken:
+            broken.setattr(journal, "append", lambda _: 1 / 0)
+            assert await made.append(entries(1)) == "division by zero"
+        assert made.failing is not None
+        assert await made.append(entries(1)) is None
+        assert made.failing is None
+        await made.drain()
+        made.close()
+
+    asyncio.run(asyncio.wait_for(work(), 10))

@@ -12,8 +12,8 @@ from tests.serving.test_unwritable import USER, recovered
 from topstory.serving import commits
 from topstory.serving.clock import SECOND, Clock
 from topstory.serving.journal import JournalError
-from topstory.serving.messages import DecideRequest, FeedbackRequest
-from topstory.serving.refusals import Unavailable
+from topstory.serving.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.refusals import Refused, Unavailable
 from topstory.serving.service import Service
 
 
@@ -144,3 +144,50 @@ def test_doubt_is_settled_by_asking_again(tmp_path: Path) -> None:
         assert (await service.feedback(given)).repeated
 
     run(config(tmp_path), work)
+
+
+def test_nothing_is_decided_from_a_pool_whose_edit_is_in_doubt(tmp_path: Path) -> None:
+    """Else what was shown would not be in the pool, as the journal has it."""
+    told = config(tmp_path)
+
+    async def work(service: Service) -> None:
+        await add_articles(service, 1)
+        doubtful = in_doubt(service)
+        asked = DecideRequest(user=USER)
+        with pytest.raises(Unavailable):
+            await service.remove_article("front", "article-0")
+        for one in (asked, DecideRequest(user=USER, slots=2)):
+            with pytest.raises(Unavailable, match="in doubt"):
+                await service.decide(one)
+        doubtful.broken = False
+        await service.commits.drain()
+        with pytest.raises(Refused) as gone:
+            await service.decide(asked)
+        assert gone.value.reason == "no_article"
+
+    run(told, work)
+
+
+def test_no_pool_is_edited_whose_last_edit_is_in_doubt(tmp_path: Path) -> None:
+    """Else the second could be at odds with the first, and no fold of the journal would do."""
+    told = config(tmp_path)
+
+    async def work(service: Service) -> str:
+        doubtful = in_doubt(service)
+        with pytest.raises(Unavailable):
+            await service.put_article("front", "a", ArticleRequest(features=(0.1, 0.2, 1.0)))
+        other = ArticleRequest(features=(0.1, 1.0))
+        for _ in range(2):
+            with pytest.raises(Unavailable, match="in doubt"):
+                await service.put_article("front", "b", other)
+            with pytest.raises(Unavailable, match="in doubt"):
+                await service.remove_article("front", "a")
+        doubtful.broken = False
+        await service.commits.drain()
+        with pytest.raises(Refused) as refused:
+            await service.put_article("front", "b", other)
+        assert refused.value.reason == "features_conflict"
+        await service.remove_article("front", "a")
+        return service.state.fingerprint()
+
+    assert run(told, work) == folded(told).fingerprint()

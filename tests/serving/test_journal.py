@@ -151,6 +151,10 @@ def test_the_same_snapshot_written_twice_at_once_is_there_once(tmp_path: Path) -
 def test_a_feature_model_that_cannot_be_loaded_is_told_at_the_start(tmp_path: Path) -> None:
     with pytest.raises((ValueError, OSError), match="nowhere"):
         Made(config(tmp_path, features="nowhere"))
+    damaged = tmp_path / "damaged.safetensors"
+    damaged.write_bytes(b"no model")
+    with pytest.raises(BadConfig, match=r"^features: .*damaged.safetensors: not a safetensors"):
+        Made(config(tmp_path, features=str(damaged)))
     Made(config(tmp_path)).crash()  # and nothing is held
 
 

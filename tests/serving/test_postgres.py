@@ -252,3 +252,13 @@ def test_the_url_is_not_journalled_for_it_may_hold_a_password(tmp_path: Path, ur
     with psycopg.connect(url) as connection:
         bodies = connection.execute("SELECT body FROM topstory.journal").fetchall()
     assert not any(url.encode() in body for (body,) in bodies)
+
+
+def test_a_database_that_cannot_keep_every_text_is_refused(server: str, tmp_path: Path) -> None:
+    """Else one client's id would fail the commit of all who wait with it."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(
+            "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+        )
+    with pytest.raises(JournalError, match="encoding is LATIN1: make one with UTF8"):
+        Made(told(tmp_path, server.replace("/postgres?", "/latin?")))

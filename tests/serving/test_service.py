@@ -379,6 +379,17 @@ def test_a_payoff_for_an_article_that_was_removed_is_taken_and_teaches_nothing(
     assert run(told, work) == folded(told).fingerprint()
 
 
+def test_a_pool_that_was_emptied_still_says_how_many_features_it_takes(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 1)
+        await service.remove_article("front", "article-0")
+        with pytest.raises(Refused) as caught:
+            await service.put_article("front", "odd", ArticleRequest(features=(1.0,)))
+        assert refused(caught) == (409, "features_conflict")
+
+    run(config(tmp_path), work)
+
+
 def test_features_that_do_not_fit_are_refused_before_they_are_journalled(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         await add_articles(service, 1)

@@ -164,3 +164,37 @@ def test_a_service_without_room_on_its_disk_refuses_and_recovers(
         assert not client.feedback(made.decision, 1.0).repeated
     pool = folded(config(served.data)).pools["front"]
     assert sum(map(sum, pool.tally.shows)) == sum(map(sum, pool.tally.payoff)) == 1
+
+
+def test_a_state_that_could_not_follow_the_journal_is_not_shown(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    fails = (
+        "import pathlib\n"
+        "from topstory.serving.state import State\n"
+        f"mark, learn = pathlib.Path({str(mark)!r}), State._learn\n"
+        "def half(self):\n"
+        "    assert not mark.exists()\n"
+        "    learn(self)\n"
+        "State._learn = half"
+    )
+    with (
+        Served(tmp_path, fails) as served,
+        ts.Client(served.url, served.key, timeout=60, retries=0) as client,
+    ):
+        client.put_article("front", "only", ArticleRequest())
+        mark.touch()
+        for ask_for in (
+            lambda: client.decide(USER),
+            lambda: client.articles("front"),
+            lambda: client.article("front", "only"),
+            client.stats,
+        ):
+            with pytest.raises(Refused, match="restart the service") as refused:
+                ask_for()
+            assert refused.value.status == 503
+        assert not ready(served)
+        mark.unlink()
+        served.end()
+        served.start()
+        with ts.Client(served.url, served.key, timeout=60) as again:
+            assert again.stats().pools["front"].shows == 1  # the journal has it

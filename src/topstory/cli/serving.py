@@ -41,6 +41,7 @@ def serve(
 
     from topstory.cli.consoles import answers
     from topstory.serving.configuring import check_files, read_config
+    from topstory.serving.descriptors import needed
 
     settings = read_config(config)
     folder = None if data is None else str(data)
@@ -53,6 +54,7 @@ def serve(
     console = answers()
     if check_config:
         check_files(settings)
+        needed(settings)
         where = "the defaults" if config is None else config
         console.print(
             f"{where}: good; pools: {', '.join(settings.pools)}", markup=False, soft_wrap=True

@@ -101,10 +101,14 @@ class Commits:
         """How many more records may wait."""
         return 0 if self.broken else max(0, self._limit - len(self._waiting))
 
-    def gathering(self) -> Commit:
-        """The commit that the next records will be in; refused if there is no room for any."""
+    def check_state(self) -> None:
+        """Refuse, if the state is not what the journal has."""
         if self.broken:
             raise Unavailable("the state could not follow the journal: restart the service")
+
+    def gathering(self) -> Commit:
+        """The commit that the next records will be in; refused if there is no room for any."""
+        self.check_state()
         if len(self._waiting) >= self._limit:
             raise overloaded()
         if self._next is None:
@@ -164,7 +168,7 @@ class Commits:
         try:
             self._settle_doubt()
             self._journal.probe()
-        except JournalError as error:
+        except Exception as error:
             return str(error)
         return BEHIND if self.broken else None
 
@@ -183,7 +187,10 @@ class Commits:
         try:
             self._settle_doubt()
             self._journal.append(batch)
-        except JournalError as error:
+        except Exception as error:
+            # Whatever it was: nobody may be left waiting, and the next batch is tried.
+            if not isinstance(error, JournalError):
+                log.exception("a commit failed unexpectedly")
             return self._settle(batch, str(error))
         self.seconds = perf_counter() - began
         self._quick = self.seconds < QUICK
@@ -196,7 +203,7 @@ class Commits:
             return failure  # an older batch is still in doubt: this one was never tried
         try:
             number, _ = self._journal.last()
-        except JournalError:
+        except Exception:
             self.doubtful = batch
             return failure
         return None if number >= batch[-1].number else failure
@@ -211,7 +218,7 @@ class Commits:
         return self._settling is not None and not self._settling.done()
 
     def _try_to_settle(self) -> None:
-        with suppress(JournalError):  # who asks next tries again
+        with suppress(Exception):  # who asks next tries again
             self._settle_doubt()
 
     def _settle_doubt(self) -> None:

@@ -56,11 +56,13 @@ class EditorRoutes:
     async def articles(self, request: Request) -> Response:
         """Every article of a pool, and how it does."""
         self._allow(request, "read")
+        self._service.commits.check_state()
         return _json(await article_views(self._service, request.path_params["pool"]))
 
     async def article(self, request: Request) -> Response:
         """One article."""
         self._allow(request, "read")
+        self._service.commits.check_state()
         return _json(article_view(self._service, *_place(request)))
 
     async def put(self, request: Request) -> Response:
@@ -82,6 +84,7 @@ class EditorRoutes:
     async def stats(self, request: Request) -> Response:
         """The service as a whole."""
         self._allow(request, "read")
+        self._service.commits.check_state()
         return _json(stats(self._service, self._keeper, self._since))
 
     async def metrics(self, request: Request) -> Response:

@@ -40,6 +40,8 @@ class Keeper:
             except (OSError, ValueError, JournalError) as error:
                 # The journal has everything: a snapshot only makes the next start faster.
                 log.error("no snapshot or archive was written: %s", error)
+            except Exception:  # the next round is tried all the same
+                log.exception("no snapshot or archive was written")
 
     async def snapshot(self) -> None:
         """Save the state as it is now, if it changed."""

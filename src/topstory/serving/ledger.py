@@ -120,15 +120,20 @@ class Ledger:
 
         self.looks.decision(number, told, reply)
 
-    def certain(self, number: int | None = None, request: str | None = None) -> None:
+    def certain(
+        self, number: int | None = None, request: str | None = None, pool: str | None = None
+    ) -> None:
         """Refuse what hangs on a commit in doubt: nobody knows yet whether it would be the second.
 
-        Of a decision, by its number, its payoff too; or of a client's request.
+        Of a decision, by its number, its payoff too; of a client's request; or an edit of a pool,
+        for what is decided or edited after it must see it.
         """
         for entry in self.commits.doubtful:
             record = entry.record
             if isinstance(record, Paid):
                 same = record.decision == number
+            elif isinstance(record, Placed | Removed):
+                same = record.pool == pool
             else:
                 same = isinstance(record, Decided) and (
                     entry.number == number or (request is not None and record.request == request)
@@ -171,11 +176,15 @@ class Ledger:
         return self._edits.get(pool)
 
     async def settled(self, pool: str) -> None:
-        """Wait for the edit that is on its way, and for visitors whom it held up."""
+        """Wait for the edit that is on its way, and for visitors whom it held up.
+
+        Refused if nobody knows what became of the last one.
+        """
         while pool in self._edits or pool in self.turns.held():
             if pool in self._edits:
                 await self._edits[pool]
             await self.turns.wait(pool)
+        self.certain(pool=pool)
 
     # -- the journal --
 

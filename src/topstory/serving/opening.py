@@ -62,7 +62,10 @@ def open_folder(config: Config) -> Opening:
         features, kept = None, None
         if config.features is not None:
             kept = str(keep_feature_model(config.features, folder))
-            features = load_feature_model(kept)
+            try:
+                features = load_feature_model(kept)
+            except ValueError as error:
+                raise BadConfig(f"features: {error}".replace(kept, config.features)) from None
         undo.pop_all()
     return Opening(state, journal, snapshots, starts.policy, last, features, kept, lock)
 

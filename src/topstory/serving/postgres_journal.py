@@ -148,6 +148,9 @@ class PostgresJournal(rows.Rows):
         return connection
 
     def _take(self, connection: psycopg.Connection) -> None:
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":  # a request's id could be kept from no client, and spoil others'
+            raise JournalError(f"the database's encoding is {encoding}: make one with UTF8")
         try:
             connection.execute("SELECT pg_advisory_lock(%s)", (OWNING,))
         except psycopg.errors.LockNotAvailable:
@@ -174,6 +177,7 @@ class PostgresJournal(rows.Rows):
                 self._url,
                 autocommit=True,
                 connect_timeout=2,  # the least that libpq takes
+                client_encoding="utf8",
                 tcp_user_timeout=round(PATIENCE * 1000),  # a machine that is gone says nothing
             )
             # Whatever the server's default is, a commit that was acknowledged is on its disk.

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from topstory.serving.app import App, with_cors
 from topstory.serving.config import Config
+from topstory.serving.descriptors import allow
 from topstory.serving.editor_routes import EditorRoutes
 from topstory.serving.express import Express
 from topstory.serving.keeping import Keeper
@@ -27,6 +28,7 @@ def serve(config: Config, tell: Tell) -> None:
     logging.basicConfig(level=config.log_level.upper(), format="%(levelname)s %(name)s %(message)s")
     # The journal's thread gets the interpreter back from the event loop sooner than after 5 ms.
     sys.setswitchinterval(0.0005)
+    allow(config)
     if config.workers > 1:
         from topstory.serving.workers.serving import serve_with_workers
 

@@ -22,7 +22,8 @@ from topstory.serving.messages import (
     FeedbackRequest,
 )
 from topstory.serving.opening import Opening
-from topstory.serving.records import Decided, Paid, Placed, Removed
+from topstory.serving.pool import Pool
+from topstory.serving.records import ArticleFacts, Decided, Paid, Placed, Removed
 from topstory.serving.refusals import Refused
 from topstory.serving.remembering import Remembered
 from topstory.serving.replies import Awaited, Everyone, Reply, attempt
@@ -124,6 +125,7 @@ class Service(Ledger):
     def _decide_together(self, group: list[Asking], at: int) -> None:
         """For users of one pool who want the story position alone: by one kernel call."""
         first, decider = self._number + 1, group[0].decider
+        self.certain(pool=decider.pool.name)
         buckets = [each.bucket(first + place) for place, each in enumerate(group)]
         chosen = decider.decide_all([each.user for each in group], buckets, first, at)
         told = zip(group, buckets, chosen, strict=True)
@@ -131,6 +133,7 @@ class Service(Ledger):
 
     def _decide_alone(self, each: Asking, at: int) -> None:
         number, asked = self._number + 1, each.asked
+        self.certain(pool=each.decider.pool.name)
         bucket = each.bucket(number)
         chosen = each.decider.decide(each.user, bucket, number, at, asked.exclude, asked.slots)
         self._record([each], [self._decided(each, bucket, chosen, at)], at)
@@ -242,6 +245,7 @@ class Service(Ledger):
         found = decider.pool
         facts = facts_of(article, said, self.features, self.config.limits.magnitude)
         if not len(found.policy.model.roster):  # then the editor waits for a compiler, no visitor
+            _check(found, facts)
             await asyncio.to_thread(warm_up, found, decider.traffic, facts)
         await self.settled(pool)
         known = article in found.articles
@@ -249,10 +253,7 @@ class Service(Ledger):
             raise Refused(
                 409, "too_many_articles", f"pool {pool!r} holds {len(found.articles)} articles"
             )
-        try:
-            found.check(facts)
-        except ValueError as error:
-            raise Refused(409, "features_conflict", str(error)) from None
+        _check(found, facts)
         await self._edit(pool, Placed(pool, facts))
 
     async def remove_article(self, pool: str, article: str) -> None:
@@ -278,6 +279,13 @@ class Service(Ledger):
         if found is None:
             raise Refused(404, "unknown_pool", f"there is no pool {pool!r}")
         return found
+
+
+def _check(pool: Pool, facts: ArticleFacts) -> None:
+    try:
+        pool.check(facts)
+    except ValueError as error:
+        raise Refused(409, "features_conflict", str(error)) from None
 
 
 def unknown_article(pool: str, article: str) -> Refused:

@@ -114,6 +114,9 @@ class SqliteJournal(rows.Rows):
         except sqlite3.Error as error:
             self._undo()
             raise JournalError(str(error)) from None
+        except Exception:
+            self._undo()
+            raise
 
     def _write(self, made: list[tuple[Any, ...]]) -> None:
         self._writer.execute(_insert(len(made)), list(chain.from_iterable(made)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from topstory.serving.records import ArticleFacts
 from topstory.serving.refusals import Refused
 from topstory.serving.state import State
 from topstory.serving.traffic import Traffic
+from topstory.serving.workers import publishing
 from topstory.serving.workers.layout import SOON
 from topstory.serving.workers.mapped import Reader
 from topstory.serving.workers.mirror import Mirror
@@ -143,3 +145,24 @@ def test_a_mirror_follows_a_pool_that_grows_past_its_buffers() -> None:
             listed = mirror.look().deciders["front"].decide(user, 0, 1, 0, slots=100).ranking
             assert len(listed) == min(count, 100)
             publisher.publish()
+
+
+def test_a_state_that_could_not_be_shown_is_shown_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "AT_LEAST", 0.01)
+    state, publisher, mirror = made(ts.policy("linucb-disjoint"), Wall())
+    state.number += 5
+
+    async def work() -> None:
+        publisher.start()
+        state.number += 1
+        with monkeypatch.context() as broken:
+            broken.setattr(publisher.writer, "room", lambda _: 1 / 0)
+            publisher.changed()
+            await asyncio.sleep(0.05)
+            assert mirror.look().number == state.number - 1
+        async with asyncio.timeout(10):
+            while mirror.look().number < state.number:
+                await asyncio.sleep(0.01)
+        publisher.stop()
+
+    asyncio.run(work())

@@ -129,10 +129,17 @@ class Front:
             decider = seen.deciders[group[0].pool]
             at = time_ns() // 1000 + seen.ahead
             buckets = [self._bucket(decider, each, self._draw + i) for i, each in enumerate(group)]
-            chosen = self._chosen(decider, group, buckets, at)
+            chosen, refused = [], None
+            try:
+                chosen = self._chosen(decider, group, buckets, at)
+            except Refused as error:
+                refused = error
             if self._mirror.holds(seen.turn):
                 break
         listing = decider.pool.listing(at)
+        if refused is not None:
+            self._refuse(group, seen, listing, refused)
+            return
         decided = [
             self._decided(each, seen, decider, at, (bucket, self._draw + i, one))
             for i, (each, bucket, one) in enumerate(zip(group, buckets, chosen, strict=True))
@@ -140,12 +147,33 @@ class Front:
         self._draw = (self._draw + len(group)) % 2**62
         self._say_proposed(group, decided, seen, listing)
 
+    def _refuse(self, group: list[_Asking], seen: Seen, listing: Listing, refused: Refused) -> None:
+        """There is nothing to show; who asked before still gets what was decided then."""
+        asked_before = [each for each in group if each.asked.request is not None]
+        for each in group:
+            if each.asked.request is None:
+                each.reply.refuse(refused)
+        if asked_before:
+            nothing = Chosen("", 0.0)
+            decider = seen.deciders[group[0].pool]
+            decided = [
+                self._decided(each, seen, decider, 0, (0, 0, nothing)) for each in asked_before
+            ]
+            self._say_proposed(asked_before, decided, seen, listing, refused)
+
     def _say_proposed(
-        self, group: list[_Asking], decided: list[Decided], seen: Seen, listing: Listing
+        self,
+        group: list[_Asking],
+        decided: list[Decided],
+        seen: Seen,
+        listing: Listing,
+        refused: Refused | None = None,
     ) -> None:
         first = self._wait_for(list(zip(group, decided, strict=True)))
         pool = group[0].pool
-        self._say(Proposed(first, pool, seen.editions[pool], listing.begins, listing.ends, decided))
+        why = None if refused is None else (refused.status, refused.reason, refused.message)
+        holds = (listing.begins, listing.ends)
+        self._say(Proposed(first, pool, seen.editions[pool], *holds, decided, why))
 
     def _bucket(self, decider: Decider, each: _Asking, draw: int) -> int:
         """Without any id a visitor is a stranger, a new one every time."""

@@ -88,6 +88,11 @@ class Learner:
             self._service.turns.hold(told.pool, self)
             editing.then(lambda _: self._say(Outdated(told.first, len(told.decided))))
             return
+        try:
+            self._service.certain(pool=told.pool)
+        except Refused as refused:
+            self.deny(told.first, len(told.decided), refused)
+            return
         at = self._service.clock.now()
         if told.edition != self._publisher.editions[told.pool]:
             self._service.turns.hold(told.pool, self)
@@ -108,6 +113,9 @@ class Learner:
             if decided.request is not None and self._answered(told, i, at, looked):
                 self._take(place - len(run), run, at)
                 run, asked = [], set()
+                continue
+            if told.refused is not None:
+                self.deny(place, 1, Refused(*told.refused))
                 continue
             run.append(decided)
             if decided.request is not None:

@@ -35,6 +35,9 @@ class Proposed(_Message, frozen=True):
     begins: int  # the times for which its list of articles holds
     ends: int
     decided: list[Decided]
+    # Why there is nothing to show: then these are only those with a client's id, who may have been
+    # decided for before.
+    refused: tuple[int, str, str] | None = None  # status, reason, message
 
 
 class Payments(_Message, frozen=True):

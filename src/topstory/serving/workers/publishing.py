@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from mmap import mmap
 from time import monotonic
@@ -17,6 +18,8 @@ from topstory.serving.pool import Pool
 from topstory.serving.state import State
 from topstory.serving.workers.layout import HEAD, Layout, arrays_in, first_array, lay_out
 from topstory.serving.workers.mapped import Writer
+
+log = logging.getLogger("topstory.serving")
 
 AT_LEAST = 1.0  # seconds: published so often even if nothing happens, for the clock goes on
 
@@ -126,7 +129,14 @@ class Publisher:
         if self._timer is not None:
             self._timer.cancel()
         if self._call_later is not None:
-            self._timer = self._call_later(seconds, self.publish)
+            self._timer = self._call_later(seconds, self._publish_in_time)
+
+    def _publish_in_time(self) -> None:
+        try:
+            self.publish()
+        except Exception:  # no memory, perhaps: workers see the last state until it works again
+            log.exception("the state could not be shown to the workers")
+            self._wake(AT_LEAST)
 
 
 def _fill(arrays: dict[str, Floats], pool: Pool, slots: Slots) -> None:
