@@ -10,9 +10,6 @@ from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from statistics import median
-from time import perf_counter
-
-import psutil
 
 from benchmarks.load import CONNECTIONS
 from benchmarks.measuring import say
@@ -150,7 +147,7 @@ def _driven(target: Target, what: str, seconds: float, connections: int) -> dict
     if what == "feedback":
         with load(target, "prepare", seconds) as preparing:
             made, _ = preparing.communicate()
-    before, busy, began = target.each_cpu, _busy(), perf_counter()
+    before = target.each_cpu
     with load(target, what, seconds, connections) as driving:
         answer, _ = driving.communicate(made)
     told = json.loads(answer)
@@ -158,20 +155,13 @@ def _driven(target: Target, what: str, seconds: float, connections: int) -> dict
         raise RuntimeError(f"{told['bad']} requests were refused")
     each = [after - then for after, then in zip(target.each_cpu, before, strict=True)]
     used = sum(each)
-    cores = (os.cpu_count() or 1) * (perf_counter() - began)
     return {
         "rate": told["requests"] / told["seconds"],
         "cpu": used / told["requests"],
         "server": used / told["seconds"],
         "main": each[0] / used,
         "driver": told["own"],
-        "machine": min(1.0, (_busy() - busy) / cores),
+        "machine": told["machine"],
         "p50": told["p50"],
         "p99": told["p99"],
     }
-
-
-def _busy() -> float:
-    """Seconds that all cores were busy, since the machine started."""
-    times = psutil.cpu_times()
-    return float(times.user + times.nice + times.system + times.irq + times.softirq)

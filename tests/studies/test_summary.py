@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,8 +39,9 @@ def tastes(log: ts.EventLog) -> ts.EventLog:
 def studied(told: str) -> ts.Study:
     change = anyones if told == "nothing" else tastes
     given = {role: change(log) for role, log in logs().items()}
-    out = Path(mkdtemp()) / "out"
-    return small_study(out, policies=POLICIES, tune_ridge=told == "much", **given)
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        return small_study(out, policies=POLICIES, tune_ridge=told == "much", **given)
 
 
 def sentences(told: str) -> str:
