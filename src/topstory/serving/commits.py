@@ -129,11 +129,11 @@ class Commits:
             # All requests that the loop has ready by now go into one batch; where nobody waits for
             # it, so do those of the next moment.
             await asyncio.sleep(0 if self._awaited else LINGER)
-            batch, commit, awaited = self._waiting, self._next, self._awaited
+            batch, commit = self._waiting, self._next
             assert commit is not None
             self._waiting, self._next, self._awaited = [], None, False
             self.in_flight = len(batch)
-            if awaited and self._quick and not self._far and self._undisturbed():
+            if self._quick and not self._far and self._undisturbed():
                 failure = self._commit(batch)
             else:
                 failure = await self._in_thread(self._commit, batch)
