@@ -9,10 +9,13 @@ from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
+import pytest
 
+from topstory.serving.clock import SECOND, Clock
 from topstory.serving.config import Config
 from topstory.serving.messages import ArticleRequest, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.opening import Opening, Starts, open_folder, recover
+from topstory.serving.refusals import Refused
 from topstory.serving.service import Service
 from topstory.serving.signing import Signer
 from topstory.serving.snapshots import Snapshots
@@ -98,3 +101,15 @@ async def visits(service: Service, count: int, seed: int = 0, paid: float = 0.5)
         )
     )
     return list(made)
+
+
+def stopped(service: Service) -> list[int]:
+    """Stop the service's clock; the time is what the list says."""
+    wall = [service.clock.now() + SECOND]
+    service.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: 0)
+    return wall
+
+
+def refused(caught: pytest.ExceptionInfo[Refused]) -> tuple[int, str]:
+    """The status and the reason."""
+    return caught.value.status, caught.value.reason
