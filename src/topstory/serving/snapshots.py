@@ -28,6 +28,7 @@ from topstory.serving.tallies import Tally
 KEPT = 2
 FORMAT = "topstory-snapshot"
 VERSION = 1
+UNREADABLE = (OSError, ValueError, KeyError, msgspec.DecodeError)
 
 log = logging.getLogger("topstory.serving")
 
@@ -98,7 +99,7 @@ class Snapshots:
         """Write a snapshot, and drop all but the last two."""
         # One at a time: a service that ends does not wait for the snapshot that it was taking.
         with self._writing:
-            target = self._path(picture.number)
+            target = self.path(picture.number)
             if target.exists():
                 return target
             unfinished = self.folder / f".{target.name}.part"
@@ -111,18 +112,19 @@ class Snapshots:
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
             for number in self.numbers()[KEPT:]:
-                shutil.rmtree(self._path(number), ignore_errors=True)
+                shutil.rmtree(self.path(number), ignore_errors=True)
             return target
 
     def newest(self) -> Iterator[State]:
         """The states that can be read, the newest first; a damaged one is named in the log."""
         for number in self.numbers():
             try:
-                yield self._read(self._path(number))
-            except (OSError, ValueError, KeyError, msgspec.DecodeError) as error:
+                yield self.read(number)
+            except UNREADABLE as error:
                 log.error("snapshot %d cannot be used, trying the one before: %s", number, error)
 
-    def _path(self, number: int) -> Path:
+    def path(self, number: int) -> Path:
+        """The folder of one."""
         return self.folder / f"{number:012d}"
 
     def _fill(self, folder: Path, picture: Picture) -> None:
@@ -150,7 +152,9 @@ class Snapshots:
             os.fsync(file.fileno())
         sync_folder(folder)
 
-    def _read(self, folder: Path) -> State:
+    def read(self, number: int) -> State:
+        """The state of one; any of UNREADABLE if it is damaged, or gone."""
+        folder = self.path(number)
         sealed = msgspec.json.decode((folder / "state.json").read_bytes(), type=Sealed)
         raw = bytes(sealed.contents)
         if blake2b(raw, digest_size=16).hexdigest() != sealed.checksum:
