@@ -39,6 +39,7 @@ class PoolFacts(msgspec.Struct, frozen=True):
     articles: dict[str, Article]
     tally: Tally
     checksum: str  # of the policy's file
+    taught: int | None = None  # snapshots of earlier versions do not tell
 
 
 class Contents(msgspec.Struct, frozen=True):
@@ -69,13 +70,13 @@ class Picture:
     dimension: int
     config: dict[str, Any]
     policies: Mapping[str, Policy]
-    facts: Mapping[str, bytes]  # articles and tallies, as JSON
+    facts: Mapping[str, bytes]  # articles, tallies and when they were taught, as JSON
 
     @classmethod
     def of(cls, state: State) -> Picture:
         """Copy what is going to change."""
         facts = {
-            name: msgspec.json.encode([pool.articles, pool.tally])
+            name: msgspec.json.encode([pool.articles, pool.tally, pool.taught])
             for name, pool in state.pools.items()
         }
         policies = {name: pool.policy.copy() for name, pool in state.pools.items()}
@@ -132,8 +133,11 @@ class Snapshots:
         for name, policy in picture.policies.items():
             path = folder / f"{name}.safetensors"
             policy.save(path)
-            articles, tally = msgspec.json.decode(picture.facts[name])
-            pools[name] = {"articles": articles, "tally": tally, "checksum": checksum(path)}
+            articles, tally, taught = msgspec.json.decode(picture.facts[name])
+            pools[name] = {
+                **{"articles": articles, "tally": tally},
+                **{"checksum": checksum(path), "taught": taught},
+            }
         contents = msgspec.json.encode(
             {
                 "format": FORMAT,
@@ -168,7 +172,8 @@ class Snapshots:
             path = folder / f"{name}.safetensors"
             if checksum(path) != facts.checksum:
                 raise ValueError(f"{path.name}: damaged: the checksum does not match")
-            pool = Pool(name, Policy.load(path), contents.dimension)
+            taught = contents.at if facts.taught is None else facts.taught
+            pool = Pool(name, Policy.load(path), contents.dimension, taught)
             pool.articles, pool.tally = facts.articles, facts.tally
             state.pools[name] = pool
         return state
