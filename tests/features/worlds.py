@@ -70,3 +70,18 @@ def little_log(**changes: Any) -> EventLog:
         "article_profiles": {"tags": [["stage"] if i % 2 else ["sport", "ball"] for i in range(6)]},
     }
     return EventLog.from_arrays(**(given | changes))
+
+
+def little_builder() -> ts.FeatureBuilder:
+    """Fitted on as few, in which every article has its friends: six numbers in no time."""
+    random = np.random.default_rng(1)
+    visitor, shown = random.integers(40, size=2_000), random.integers(6, size=2_000)
+    likes = ["opera", "golf", "tea", "chess", "jazz", "yoga"]
+    log = little_log(
+        visitor=visitor,
+        shown=[f"a{i}" for i in shown],
+        payoff=random.random(2_000) < np.where(visitor % 6 == shown, 0.7, 0.1),
+        profiles={"likes": [[likes[i % 6], likes[i // 6 % 6]] for i in range(40)]},
+        article_profiles={"tags": [[f"on {each}"] for each in likes]},
+    )
+    return ts.FeatureBuilder(ridge=0.1, support=0.001).fit(log)

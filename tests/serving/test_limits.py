@@ -15,7 +15,7 @@ from topstory.serving.messages import ArticleRequest
 from topstory.serving.remembering import ROUND
 
 USER = [0.2, 0.3, 0.5, 1.0]
-LIMITS = {"waiting": 20, "remembered": 10, "magnitude": 5.0}
+LIMITS = {"batch": 60, "waiting": 20, "remembered": 10, "magnitude": 5.0}
 SITE = "https://news.example"
 
 
@@ -42,6 +42,17 @@ def test_so_many_records_wait_for_a_commit_and_no_more(served: Served) -> None:
     refused = [each["error"]["reason"] for each in answers if "error" in each]
     assert refused == ["overloaded"] * 30
     assert ask(served, "POST", "/v1/decide", {"user": USER})[0] == 200
+
+
+def test_an_array_may_be_as_long_as_the_document_says_and_no_longer(served: Served) -> None:
+    _, told, _ = ask(served, "GET", "/openapi.json")
+    body = told["paths"]["/v1/feedback"]["post"]["requestBody"]["content"]["application/json"]
+    (most,) = (kind["maxItems"] for kind in body["schema"]["anyOf"] if "maxItems" in kind)
+    assert most == LIMITS["batch"]
+    forged = {"decision": "forged", "payoff": 1}
+    assert ask(served, "POST", "/v1/feedback", [forged] * most)[0] == 200
+    refused = ask(served, "POST", "/v1/feedback", [forged] * (most + 1))
+    assert reason(refused) == (413, "batch_too_long")
 
 
 def test_so_many_decisions_are_in_memory_and_older_ones_in_the_journal(served: Served) -> None:

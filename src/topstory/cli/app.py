@@ -12,7 +12,7 @@ from topstory.cli.features import features
 from topstory.cli.importing import import_
 from topstory.cli.inspect import inspect
 from topstory.cli.replay import replay
-from topstory.cli.serving import export_journal, new_key, serve
+from topstory.cli.serving import backup_journal, export_journal, new_key, serve
 from topstory.cli.simulate import simulate
 from topstory.cli.study import study
 from topstory.cli.tune import tune
@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 for command in (
     *(simulate, import_, export, inspect, replay, tune, study),
-    *(serve, export_journal, new_key, demo),
+    *(serve, export_journal, backup_journal, new_key, demo),
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(told(command))
 app.add_typer(features)

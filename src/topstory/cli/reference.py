@@ -42,6 +42,7 @@ from topstory.features.encoder import FieldReport
 from topstory.features.watching import Step
 from topstory.report.records import Cell, Number, Row, Table1
 from topstory.serving.archive import Exported
+from topstory.serving.backup import BackedUp
 
 INTRODUCTION = """\
 # Command line
@@ -113,6 +114,11 @@ $ topstory export-journal topstory-data/ logs/ --part uniform
 $ topstory replay logs/ --policy all --alpha 0.3
 ```
 """,
+    "backup-journal": """\
+```console notest
+$ topstory backup-journal backups/monday/ --config topstory.toml
+```
+""",
     "new-key": "```console notest\n$ topstory new-key web --role decide --role feedback\n```\n",
     "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
     "features fit": """\
@@ -143,6 +149,7 @@ JSON = {
     "study": "JSON of study",
     "inspect": "JSON of inspect",
     "export-journal": "JSON of export-journal",
+    "backup-journal": "JSON of backup-journal",
     "demo": "JSON of replay and demo",
     "features fit": "JSON of features fit and show",
     "features apply": "JSON of features apply",
@@ -226,6 +233,9 @@ def _schema() -> Iterator[str]:
     yield f"## {JSON['export-journal']}\n"
     yield "Fields may be added.\n"
     yield from _record(Exported)
+    yield f"## {JSON['backup-journal']}\n"
+    yield "The time is in UTC. Fields may be added.\n"
+    yield from _record(BackedUp)
     yield f"## {JSON['replay']}\n"
     yield "Intervals are pairs, low and high; what cannot be known is null. Fields may be added.\n"
     for record in (Report, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport):

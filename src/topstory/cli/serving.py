@@ -1,4 +1,4 @@
-"""`topstory serve`, `topstory export-journal`, `topstory new-key`."""
+"""`topstory serve`, `topstory export-journal`, `topstory backup-journal`, `topstory new-key`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -114,6 +114,49 @@ def export_journal(
     else:
         left = f"; {count(told.open, 'decision')} still open, left out" if told.open else ""
         answers().print(f"{count(told.events, 'event')} into {out}{left}", markup=False)
+
+
+def backup_journal(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to make.")],
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The service's TOML file. It is copied too."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Its data folder, if not as configured.")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of a sentence.")
+    ] = False,
+) -> None:
+    """Copy all that a service needs to go on elsewhere, and check that the copy can be opened.
+
+    The service may be running, and does not wait. OUT is there whole or not at all; it is a data
+    folder: to restore, let `data` name it, or a copy of it, and start.
+    """
+    import msgspec
+
+    from topstory.cli.consoles import answers, remarks
+    from topstory.cli.printing import print_json
+    from topstory.cli.wording import count
+    from topstory.serving.backup import back_up
+    from topstory.serving.configuring import read_config
+
+    settings = read_config(config)
+    if data is not None:
+        settings = msgspec.structs.replace(settings, data=str(data))
+    with remarks().status("copying") as status:
+        told = back_up(settings, out, config, status.update)
+    if json:
+        print_json(told)
+        return
+    answers().print(
+        f"records up to {told.record:,} ({told.at:%Y-%m-%d %H:%M:%S} UTC) into {out}: "
+        f"{told.bytes / 1e6:,.1f} MB with {count(told.snapshots, 'snapshot')} and "
+        f"{count(told.archived, 'archived log')}; it was opened, and is whole",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def new_key(

@@ -105,7 +105,9 @@ class EditorRoutes:
 
     async def openapi(self, request: Request) -> Response:
         """What can be asked here."""
-        return _json(openapi(tuple(self._service.deciders), self._service.state.dimension))
+        service = self._service
+        pools, dimension = tuple(service.deciders), service.state.dimension
+        return _json(openapi(pools, dimension, service.config.limits))
 
     def _allow(self, request: Request, role: Role) -> None:
         told = request.headers.get("authorization")

@@ -147,8 +147,15 @@ class Metrics(Collector):
         drifted = GaugeMetricFamily(
             "topstory_model_drift", "largest entry of |A·A⁻¹ − I|: rounding", labels=["pool"]
         )
+        age = GaugeMetricFamily(
+            "topstory_model_age_seconds",
+            "since the last record that taught the pool's policy, or opened the pool",
+            labels=["pool"],
+        )
+        now = self._service.clock.now()
         for name, decider in self._service.deciders.items():
             pool = decider.pool
+            age.add_metric([name], (now - pool.taught) / SECOND)
             for bucket, counts in bucket_counts(pool.tally).items():
                 shows.add_metric([name, bucket], counts.shows)
                 payoff.add_metric([name, bucket], counts.payoff)
@@ -156,7 +163,7 @@ class Metrics(Collector):
                     ctr.add_metric([name, bucket], counts.ctr)
             articles.add_metric([name], len(pool.articles))
             drifted.add_metric([name], drift(pool))
-        yield from (shows, payoff, ctr, articles, drifted)
+        yield from (shows, payoff, ctr, articles, drifted, age)
 
     def _profiles(self) -> Iterator[Metric]:
         if self._service.features is not None:

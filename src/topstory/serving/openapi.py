@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from topstory.serving.config import LimitsConfig
 from topstory.serving.messages import (
     Acknowledged,
     ArticleId,
@@ -29,32 +30,35 @@ TYPES: tuple[Any, ...] = (
 
 
 @cache
-def openapi(pools: tuple[str, ...], dimension: int) -> dict[str, Any]:
-    """The document of a service with these pools and so many numbers in a context.
+def openapi(pools: tuple[str, ...], dimension: int, limits: LimitsConfig) -> dict[str, Any]:
+    """The document of a service with these pools, so many numbers in a context, and these limits.
 
-    >>> sorted(openapi(("front",), 6)["paths"])[-1]
+    >>> sorted(openapi(("front",), 6, LimitsConfig())["paths"])[-1]
     '/v1/stats'
     """
     _, components = msgspec.json.schema_components(
         TYPES, ref_template="#/components/schemas/{name}"
     )
-    for kind in components["DecideRequest"]["properties"]["user"]["anyOf"]:
-        if kind["type"] == "array":
-            kind |= {"minItems": dimension, "maxItems": dimension}
+    bounds = {"minimum": -limits.magnitude, "maximum": limits.magnitude}
+    user = _numbers(components["DecideRequest"]["properties"]["user"])
+    user |= {"minItems": dimension, "maxItems": dimension}
+    for numbers in (user, _numbers(components["ArticleRequest"]["properties"]["features"])):
+        numbers["items"] |= bounds
+    components["FeedbackRequest"]["properties"]["payoff"] |= bounds
     pool = {"type": "string", "enum": list(pools)}
     article = "/v1/pools/{pool}/articles/{article}"
     paths: dict[str, dict[str, Any]] = {
         "/v1/decide": {
             "post": _operation(
                 *("decide", "Show an article to a user", "decide"),
-                body=_one_or_many(DecideRequest),
+                body=_one_or_many(DecideRequest, limits.batch),
                 answer=_one_or_refused(Decision),
             )
         },
         "/v1/feedback": {
             "post": _operation(
                 *("feedback", "Say what a decision paid", "feedback"),
-                body=_one_or_many(FeedbackRequest),
+                body=_one_or_many(FeedbackRequest, limits.batch),
                 answer=_one_or_refused(Acknowledged),
             )
         },
@@ -147,8 +151,14 @@ def _ref(kind: type) -> dict[str, Any]:
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
 
-def _one_or_many(kind: type) -> dict[str, Any]:
-    return {"anyOf": [_ref(kind), {"type": "array", "items": _ref(kind), "maxItems": 1000}]}
+def _numbers(field: dict[str, Any]) -> dict[str, Any]:
+    """The part of a field's description that says which arrays it takes."""
+    found: dict[str, Any] = next(kind for kind in field["anyOf"] if kind["type"] == "array")
+    return found
+
+
+def _one_or_many(kind: type, most: int) -> dict[str, Any]:
+    return {"anyOf": [_ref(kind), {"type": "array", "items": _ref(kind), "maxItems": most}]}
 
 
 def _one_or_refused(kind: type) -> dict[str, Any]:

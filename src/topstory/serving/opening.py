@@ -54,7 +54,7 @@ def open_folder(config: Config) -> Opening:
         snapshots = Snapshots(folder / "snapshots")
         starts = Starts(folder / "start")
         state = recover(journal, snapshots, starts, config.context)
-        _check_fits(state, config)
+        check_fits(state, config)
         _bring_up_to_date(state, journal, starts, config)
         for name in config.pools:
             _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
@@ -74,7 +74,7 @@ def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: i
     """The exact state: the newest snapshot that can be read, then every record after it."""
     (last, _), pruned = journal.last(), journal.pruned()
     for state in snapshots.newest():
-        if not pruned - 1 <= state.number <= last:
+        if not goes_with(state.number, pruned, last):
             log.error("snapshot %d does not go with the journal: not used", state.number)
             continue
         state.apply(journal.read(state.number), starts.policy)
@@ -87,6 +87,11 @@ def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: i
     state = State(dimension)
     state.apply(_of_dimension(journal.read(), dimension), starts.policy)
     return state
+
+
+def goes_with(snapshot: int, pruned: int, last: int) -> bool:
+    """Whether a journal has every record after a snapshot of that number, and those before."""
+    return pruned - 1 <= snapshot <= last
 
 
 Read = Iterable[tuple[Entry, Decided | None]]
@@ -157,7 +162,8 @@ def _bring_up_to_date(state: State, journal: Journal, starts: Starts, config: Co
         state.apply(((entry, None) for entry in entries), starts.policy)
 
 
-def _check_fits(state: State, config: Config) -> None:
+def check_fits(state: State, config: Config) -> None:
+    """Whether it can go on with this configuration: BadConfig names the key."""
     if state.pools and state.dimension != config.context:
         raise _other_context(config.data, state.dimension, config.context)
     for name, pool in state.pools.items():

@@ -47,8 +47,9 @@ class Listing:
 class Pool:
     """Articles that come and go, the policy that chooses among them, and what they paid."""
 
-    def __init__(self, name: str, policy: Policy, dimension: int) -> None:
+    def __init__(self, name: str, policy: Policy, dimension: int, at: int = 0) -> None:
         self.name, self.policy, self.dimension = name, policy, dimension
+        self.taught = at  # when the last record was made that taught its policy, or opened it
         self.articles: dict[str, Article] = {}
         self.tally = Tally.empty(self.segments)
         if len(policy.model.roster):
@@ -93,29 +94,32 @@ class Pool:
             self.policy.remove_article(article)
         self._listing = None
 
-    def show(self, decided: Decided) -> None:
-        """An impression: the first half of a trial. `learn` teaches it."""
+    def show(self, decided: Decided) -> bool:
+        """An impression: the first half of a trial, for `learn` to teach. Whether it teaches."""
         segment = segment_of(self._unpack(decided.user))
         self.tally.show(decided.bucket, segment)
         article = self.articles.get(decided.article)
         if article is None:
-            return
+            return False
         article.tally.show(decided.bucket, segment)
         if decided.teaches:
             self._lessons.shown(self.policy.model.roster.slot(decided.article), decided.user)
             self.policy.decisions += 1
+        return decided.teaches
 
-    def pay(self, decided: Decided, decision: int, payoff: float) -> None:
-        """A payoff: the second half. An article that was removed since has nothing to learn."""
+    def pay(self, decided: Decided, decision: int, payoff: float) -> bool:
+        """A payoff: the second half. Whether it teaches: not of one removed since."""
         segment = segment_of(self._unpack(decided.user))
         self.tally.pay(decided.bucket, segment, payoff)
         article = self.articles.get(decided.article)
         if article is None or article.since > decision:
-            return
+            return False
         article.tally.pay(decided.bucket, segment, payoff)
-        if decided.teaches and payoff != 0.0:
+        teaches = decided.teaches and payoff != 0.0
+        if teaches:
             slot = self.policy.model.roster.slot(decided.article)
             self._lessons.paid(slot, decided.user, payoff)
+        return teaches
 
     def learn(self) -> None:
         """Teach the policy what was shown and paid since."""

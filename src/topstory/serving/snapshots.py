@@ -28,6 +28,7 @@ from topstory.serving.tallies import Tally
 KEPT = 2
 FORMAT = "topstory-snapshot"
 VERSION = 1
+UNREADABLE = (OSError, ValueError, KeyError, msgspec.DecodeError)
 
 log = logging.getLogger("topstory.serving")
 
@@ -38,6 +39,7 @@ class PoolFacts(msgspec.Struct, frozen=True):
     articles: dict[str, Article]
     tally: Tally
     checksum: str  # of the policy's file
+    taught: int | None = None  # snapshots of earlier versions do not tell
 
 
 class Contents(msgspec.Struct, frozen=True):
@@ -68,13 +70,13 @@ class Picture:
     dimension: int
     config: dict[str, Any]
     policies: Mapping[str, Policy]
-    facts: Mapping[str, bytes]  # articles and tallies, as JSON
+    facts: Mapping[str, bytes]  # articles, tallies and when they were taught, as JSON
 
     @classmethod
     def of(cls, state: State) -> Picture:
         """Copy what is going to change."""
         facts = {
-            name: msgspec.json.encode([pool.articles, pool.tally])
+            name: msgspec.json.encode([pool.articles, pool.tally, pool.taught])
             for name, pool in state.pools.items()
         }
         policies = {name: pool.policy.copy() for name, pool in state.pools.items()}
@@ -98,7 +100,7 @@ class Snapshots:
         """Write a snapshot, and drop all but the last two."""
         # One at a time: a service that ends does not wait for the snapshot that it was taking.
         with self._writing:
-            target = self._path(picture.number)
+            target = self.path(picture.number)
             if target.exists():
                 return target
             unfinished = self.folder / f".{target.name}.part"
@@ -111,18 +113,19 @@ class Snapshots:
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
             for number in self.numbers()[KEPT:]:
-                shutil.rmtree(self._path(number), ignore_errors=True)
+                shutil.rmtree(self.path(number), ignore_errors=True)
             return target
 
     def newest(self) -> Iterator[State]:
         """The states that can be read, the newest first; a damaged one is named in the log."""
         for number in self.numbers():
             try:
-                yield self._read(self._path(number))
-            except (OSError, ValueError, KeyError, msgspec.DecodeError) as error:
+                yield self.read(number)
+            except UNREADABLE as error:
                 log.error("snapshot %d cannot be used, trying the one before: %s", number, error)
 
-    def _path(self, number: int) -> Path:
+    def path(self, number: int) -> Path:
+        """The folder of one."""
         return self.folder / f"{number:012d}"
 
     def _fill(self, folder: Path, picture: Picture) -> None:
@@ -130,8 +133,11 @@ class Snapshots:
         for name, policy in picture.policies.items():
             path = folder / f"{name}.safetensors"
             policy.save(path)
-            articles, tally = msgspec.json.decode(picture.facts[name])
-            pools[name] = {"articles": articles, "tally": tally, "checksum": checksum(path)}
+            articles, tally, taught = msgspec.json.decode(picture.facts[name])
+            pools[name] = {
+                **{"articles": articles, "tally": tally},
+                **{"checksum": checksum(path), "taught": taught},
+            }
         contents = msgspec.json.encode(
             {
                 "format": FORMAT,
@@ -150,7 +156,9 @@ class Snapshots:
             os.fsync(file.fileno())
         sync_folder(folder)
 
-    def _read(self, folder: Path) -> State:
+    def read(self, number: int) -> State:
+        """The state of one; any of UNREADABLE if it is damaged, or gone."""
+        folder = self.path(number)
         sealed = msgspec.json.decode((folder / "state.json").read_bytes(), type=Sealed)
         raw = bytes(sealed.contents)
         if blake2b(raw, digest_size=16).hexdigest() != sealed.checksum:
@@ -164,7 +172,8 @@ class Snapshots:
             path = folder / f"{name}.safetensors"
             if checksum(path) != facts.checksum:
                 raise ValueError(f"{path.name}: damaged: the checksum does not match")
-            pool = Pool(name, Policy.load(path), contents.dimension)
+            taught = contents.at if facts.taught is None else facts.taught
+            pool = Pool(name, Policy.load(path), contents.dimension, taught)
             pool.articles, pool.tally = facts.articles, facts.tally
             state.pools[name] = pool
         return state

@@ -144,6 +144,23 @@ class SqliteJournal(rows.Rows):
             self._undo()
             raise JournalError(str(error)) from None
 
+    def copy(self, target: Path) -> None:
+        """Write all of it as it is at one moment to a file that must not exist.
+
+        Beside a service that goes on committing: readers and the writer of a WAL do not wait for
+        each other. SQLite's backup would begin anew at every commit of another process.
+        """
+        try:
+            self._reader.execute("VACUUM INTO ?", (str(target),))
+        except sqlite3.Error as error:
+            raise JournalError(f"{self.path}: it cannot be copied: {error}") from None
+
+    def check(self) -> None:
+        """Read every page: JournalError if one is damaged."""
+        found = self._one("PRAGMA quick_check(1)")[0]
+        if found != "ok":
+            raise JournalError(f"{self.path}: damaged: {found}")
+
     def pruned(self) -> int:
         """The number below which decisions were dropped; 0 if none were."""
         return int(self._one("SELECT before FROM pruned")[0])

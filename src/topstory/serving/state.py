@@ -47,16 +47,20 @@ class State:
         if entry.number <= self.number:
             raise ValueError(f"record {entry.number} came after record {self.number}")
         if isinstance(record, Decided):
-            self.pools[record.pool].show(record)
+            pool = self.pools[record.pool]
+            if pool.show(record):
+                pool.taught = entry.at
         elif isinstance(record, Paid):
             assert decided is not None
-            self.pools[decided.pool].pay(decided, record.decision, record.payoff)
+            pool = self.pools[decided.pool]
+            if pool.pay(decided, record.decision, record.payoff):
+                pool.taught = entry.at
         elif isinstance(record, Placed):
             self.pools[record.pool].place(record.article, entry.number)
         elif isinstance(record, Removed):
             self.pools[record.pool].remove(record.article)
         elif isinstance(record, Opened):
-            self.pools[record.pool] = Pool(record.pool, start(record), self.dimension)
+            self.pools[record.pool] = Pool(record.pool, start(record), self.dimension, entry.at)
         elif isinstance(record, Configured):
             self.config = record.config
         self.number, self.at = entry.number, entry.at
