@@ -160,8 +160,8 @@ class Config(Section, frozen=True):
     cors_origins: Annotated[
         tuple[str, ...],
         Meta(
-            description="sites whose pages may call; none by default. If there are any, a request "
-            "costs more than twice the CPU"
+            description="sites whose pages may call; none by default. A page's own request costs "
+            "more than twice the CPU"
         ),
     ] = ()
     log_level: Annotated[

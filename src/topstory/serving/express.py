@@ -36,10 +36,13 @@ class Ticket(NamedTuple):
 
 
 class Express:
-    """The hot routes by their paths."""
+    """The hot routes by their paths; for pages too, unless some of other sites are let in."""
 
-    def __init__(self, routes: Mapping[str, HotRoute[Any]], requests: Requests) -> None:
+    def __init__(
+        self, routes: Mapping[str, HotRoute[Any]], requests: Requests, pages: bool = True
+    ) -> None:
         self.routes = {path.encode(): (path, route) for path, route in routes.items()}
+        self.pages = pages
         self.requests = requests
         self._headers: Headers = []
         self._granted = b""

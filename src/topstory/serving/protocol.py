@@ -130,6 +130,8 @@ class GuardedProtocol(HttpToolsProtocol):
             or self.expect_100_continue
             or self.parser.get_method() != b"POST"
             or self.parser.should_upgrade()
+            # Pages of other sites need headers that only the ordinary way adds.
+            or not (express.pages or all(name != b"origin" for name, _ in self.headers))
         ):
             return False
         keep = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()

@@ -47,8 +47,7 @@ def serve(config: Config, tell: Tell) -> None:
         guard = Keys(keys, limits.rate, limits.burst)
         editors = EditorRoutes(service, keeper, guard, Metrics(service, keeper, requests))
         app = App(service, guard, editors.router(lambda _: life(service, keeper)), requests)
-        # Pages of other sites need headers that only the ordinary way adds.
-        express = Express({} if config.cors_origins else app.hot, requests)
+        express = Express(app.hot, requests, pages=not config.cors_origins)
         server = http_server(with_cors(app, config.cors_origins), config, express)
         say_where(tell, config, listening, made)
         # uvicorn ends well on SIGTERM, and then raises it again: what is left here must still run.

@@ -80,7 +80,7 @@ class Worker:
         keys = Keys(told, limits.rate, limits.burst, (board.tokens, board.seen))
         self._forwarding = forwarding = Forwarding(link.say, keys, limits.body_bytes)
         app = App(front, keys, forwarding, requests, counts=False)
-        express = Express({} if config.cors_origins else app.hot, requests)
+        express = Express(app.hot, requests, pages=not config.cors_origins)
         server = http_server(
             with_cors(app, config.cors_origins),
             config,
