@@ -41,26 +41,20 @@ def whole(connection: socket.socket) -> bytes:
 
 
 @contextmanager
-def losing_answers(demo: Served, lost: int, after: int = 0) -> Iterator[str]:
-    """A way to the service that forgets to bring back some of its first answers."""
+def serving(talk: Callable[[socket.socket], None]) -> Iterator[str]:
+    """An address where connections are talked to, one after the other."""
     listening = socket.create_server(("127.0.0.1", 0))
-    fates = iter([True] * after + [False] * lost)
 
-    def carry() -> None:
+    def serve() -> None:
         while True:
             try:
-                near, _ = listening.accept()
+                connection, _ = listening.accept()
             except OSError:
                 return
-            with near, socket.create_connection(demo.address, timeout=10) as far:
-                while request := whole(near):
-                    far.sendall(request)
-                    answer = whole(far)
-                    if not next(fates, True):
-                        break
-                    near.sendall(answer)
+            with connection:
+                talk(connection)
 
-    thread = threading.Thread(target=carry)
+    thread = threading.Thread(target=serve)
     thread.start()
     try:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
@@ -68,6 +62,24 @@ def losing_answers(demo: Served, lost: int, after: int = 0) -> Iterator[str]:
         listening.shutdown(socket.SHUT_RDWR)
         listening.close()
         thread.join()
+
+
+@contextmanager
+def losing_answers(demo: Served, lost: int, after: int = 0) -> Iterator[str]:
+    """A way to the service that forgets to bring back some of its first answers."""
+    fates = iter([True] * after + [False] * lost)
+
+    def carry(near: socket.socket) -> None:
+        with socket.create_connection(demo.address, timeout=60) as far:
+            while request := whole(near):
+                far.sendall(request)
+                answer = whole(far)
+                if not next(fates, True):
+                    break
+                near.sendall(answer)
+
+    with serving(carry) as url:
+        yield url
 
 
 def plainly(url: str, key: str) -> None:
@@ -145,8 +157,9 @@ def test_threads_may_share_a_client(demo: Served) -> None:
 @pytest.fixture(scope="module")
 def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service that closes connections which are silent for a moment."""
-    told = {"limits": {"idle_seconds": 1}, "policy": {"name": "ucb"}, "context": 6}
-    with Served(tmp_path_factory.mktemp("forgetful"), **told) as service:
+    limits, policy = {"idle_seconds": 1}, {"name": "ucb"}
+    folder = tmp_path_factory.mktemp("forgetful")
+    with Served(folder, limits=limits, policy=policy, context=6) as service:
         with ts.Client(service.url, service.key) as client:
             client.put_article("front", "only", ArticleRequest())
         yield service
@@ -166,14 +179,13 @@ def test_many_connections_that_were_closed_while_idle_cost_no_try(
 ) -> None:
     async def work() -> None:
         async with ts.AsyncClient(forgetful.url, forgetful.key, retries=0) as client:
-            for _ in range(2):
-                await asyncio.gather(*(client.decide(USER) for _ in range(10)))
-                assert len(client._idle) == 10
-                wait_until_closed(forgetful)
-                if told:
-                    await asyncio.sleep(0.01)
-                await client.decide(USER)
-                assert len(client._idle) == 1  # its brothers were as old
+            await asyncio.gather(*(client.decide(USER) for _ in range(10)))
+            assert len(client._idle) == 10
+            wait_until_closed(forgetful)
+            if told:
+                await asyncio.sleep(0.01)
+            await client.decide(USER)
+            assert len(client._idle) == 1  # its brothers were as old
 
     asyncio.run(work())
 
@@ -269,29 +281,16 @@ def asynchronous_put(url: str) -> None:
 @contextmanager
 def scripted(head: bytes, pause: float = 0.0) -> Iterator[str]:
     """A service that answers edits, after a while, and nothing else."""
-    listening = socket.create_server(("127.0.0.1", 0))
+    answer = head + b"content-length: %d\r\n\r\n" % len(REFUSED) + REFUSED
 
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
-            with connection:
-                while request := whole(connection):
-                    if request.startswith(b"PUT"):
-                        time.sleep(pause)
-                        length = b"content-length: %d\r\n\r\n" % len(REFUSED)
-                        connection.sendall(head + length + REFUSED)
+    def talk(connection: socket.socket) -> None:
+        while request := whole(connection):
+            if request.startswith(b"PUT"):
+                time.sleep(pause)
+                connection.sendall(answer)
 
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        listening.shutdown(socket.SHUT_RDWR)
-        listening.close()
-        thread.join()
+    with serving(talk) as url:
+        yield url
 
 
 @pytest.mark.parametrize("status", [408, 429, 503])
@@ -300,7 +299,12 @@ def test_a_client_comes_back_when_the_service_says(
     status: int, put: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wishes: list[float] = []
-    monkeypatch.setattr(Patience, "pause", lambda _, tried, wished: wishes.append(wished) or 0.0)
+
+    def pause(_: Patience, tried: int, wished: float) -> float:
+        wishes.append(wished)
+        return 0.0
+
+    monkeypatch.setattr(Patience, "pause", pause)
     with (
         scripted(b"HTTP/1.1 %d Later\r\nRetry-After: 7\r\n" % status) as url,
         pytest.raises(Refused, match="not now"),
