@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import threading
 import time
@@ -206,6 +207,28 @@ def test_idle_connections_are_so_many_and_no_more(
         async with ts.AsyncClient(demo.url, demo.key) as client:
             await asyncio.gather(*(client.stats() for _ in range(8)))
             assert len(client._idle) == 3
+
+    asyncio.run(work())
+
+
+def test_calls_that_are_cancelled_end_and_leave_no_connection_open(demo: Served) -> None:
+    random = Random(0)
+
+    async def busy() -> None:
+        async with ts.AsyncClient(demo.url, demo.key) as client:
+            while True:
+                await client.decide(USER)
+
+    async def work() -> None:
+        for _ in range(60):
+            tasks = [asyncio.create_task(busy()) for _ in range(4)]
+            for _ in range(random.randrange(40)):
+                await asyncio.sleep(0.0003)
+            for each in tasks:
+                each.cancel()
+            await asyncio.wait(tasks, timeout=30)
+            assert all(each.cancelled() for each in tasks)
+        gc.collect()  # warns of what was left open
 
     asyncio.run(work())
 

@@ -44,6 +44,7 @@ class Load:
         self.acknowledged: dict[str, float] = {}
         self.uncertain: dict[str, float] = {}  # sent, but no answer came
         self.unknown: dict[str, float] = {}  # nor will one, for its window is over
+        self.repeated = 0  # acknowledged, but an earlier answer had been lost
         self.titles: dict[str, str | None] = {}  # of articles, as acknowledged
         self.changing: dict[str, str | None] = {}
         self._edits = 0
@@ -85,6 +86,7 @@ class Load:
         outcome = await outcome_of(client, decision, payoff)
         if outcome in ("new", "repeated"):
             self.acknowledged[decision] = payoff
+            self.repeated += outcome == "repeated"
         else:
             assert outcome in self._may_be
         del self.uncertain[decision]
@@ -253,19 +255,22 @@ def test_a_graceful_end_loses_nothing_in_flight(tmp_path: Path, workers: int) ->
         for number in range(3):
             client.put_article("front", f"article-{number}", ArticleRequest())
 
-    async def work() -> set[str]:
-        load = Load(served, seed=2)
+    load = Load(served, seed=2)
+
+    async def work() -> None:
         clients = [asyncio.create_task(load._visit()) for _ in range(CLIENTS)]
         await load.until_acknowledged(100)
         status = await asyncio.to_thread(served.end)
         await asyncio.gather(*clients)
         assert status == 0
-        return set(load.acknowledged)
 
-    acknowledged = asyncio.run(work())
-    # What was committed was answered: the journal has no payoff more than clients know of.
+    asyncio.run(work())
+    # What was committed was answered: the journal has nothing that clients do not know of.
     counted = payoffs(config(served.data))
     assert set(counted.values()) == {1}
-    assert len(counted) == len(acknowledged)
+    assert len(counted) == len(load.acknowledged)
+    assert not load.repeated
     state = folded(config(served.data))
+    shows = sum(map(sum, state.pools["front"].tally.shows))
+    assert shows == len(load.acknowledged) + len(load.uncertain)
     assert Snapshots(served.data / "snapshots").numbers()[0] == state.number

@@ -121,14 +121,14 @@ class AsyncClient:
         stream = self._free()
         if stream is not None:
             try:
-                return await asyncio.wait_for(self._exchange(*stream, asking), asking.seconds)
+                return await self._exchange(*stream, asking)
             except (ConnectionError, EOFError):  # closed while it was idle: no failure of the
                 self._drop()  # service; the others are as old
-        connecting = asyncio.open_connection(
-            self._parts.hostname, self._port, ssl=self._secure or None
-        )
-        stream = await asyncio.wait_for(connecting, self._patience.connecting)
-        return await asyncio.wait_for(self._exchange(*stream, asking), asking.seconds)
+        async with asyncio.timeout(self._patience.connecting):
+            stream = await asyncio.open_connection(
+                self._parts.hostname, self._port, ssl=self._secure or None
+            )
+        return await self._exchange(*stream, asking)
 
     def _free(self) -> Stream | None:
         """A connection that is not known to be closed."""
@@ -152,12 +152,13 @@ class AsyncClient:
             asking.sent += 1
             head = f"{call.method} {self._parts.path}{call.path} HTTP/1.1\r\n{self._headers}"
             writer.write(f"{head}content-length: {len(call.body)}\r\n\r\n".encode() + call.body)
-            lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
-            headers = {
-                name.strip().lower(): value.strip()
-                for name, _, value in (line.partition(b":") for line in lines[1:] if line)
-            }
-            body = await reader.readexactly(int(headers[b"content-length"]))
+            async with asyncio.timeout(asking.seconds):
+                lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
+                headers = {
+                    name.strip().lower(): value.strip()
+                    for name, _, value in (line.partition(b":") for line in lines[1:] if line)
+                }
+                body = await reader.readexactly(int(headers[b"content-length"]))
             status = int(lines[0].split()[1])
         except BaseException:
             writer.close()
