@@ -162,8 +162,12 @@ def drive(
     rate: float = float("inf"),
     watch: Callable[[], None] = lambda: None,
     watches: int = 1,
+    at_least: int = 0,
 ) -> Driven:
-    """Make requests at this rate, or as fast as they are answered; `watch` so often on the way."""
+    """Make requests at this rate, or as fast as they are answered; `watch` so often on the way.
+
+    It goes on for so many seconds, and until so many requests were made, however slow the machine.
+    """
     driven, poll = Driven(), select.epoll()
     connections = [Connection(address) for _ in range(CONNECTIONS)]
     by_number = {each.socket.fileno(): each for each in connections}
@@ -177,11 +181,11 @@ def drive(
             if watched < watches and elapsed >= (watched + 1) * seconds / watches:
                 watched += 1
                 watch()
-            if elapsed < seconds:
+            if elapsed < seconds or made < at_least:
                 while free and made < rate * elapsed:
                     free.popleft().ask(*mixed.request())
                     made += 1
-            elif len(free) == CONNECTIONS:
+            elif len(free) == CONNECTIONS and watched == watches:
                 break
             for number, _ in poll.poll(0.001 if free else 0.1):
                 each = by_number[number]

@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self, TypeVar
-from urllib.parse import urlsplit
 
 from topstory.serving import calls
-from topstory.serving.calls import AGAIN, Call, User, pause
+from topstory.serving.calls import Call, User
 from topstory.serving.messages import (
     Acknowledged,
     ArticleRequest,
@@ -17,10 +16,12 @@ from topstory.serving.messages import (
     Decision,
     Stats,
 )
-from topstory.serving.refusals import Refused
+from topstory.serving.patience import Asking, Heard, Patience
 
 T = TypeVar("T")
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+KEPT = 100  # connections that are kept while nothing is asked
 
 
 class AsyncClient:
@@ -30,11 +31,11 @@ class AsyncClient:
     <AsyncClient of http://127.0.0.1:8000>
     """
 
-    def __init__(self, url: str, key: str, *, timeout: float = 5.0, retries: int = 4) -> None:
-        self._url, self._retries, self._timeout = url.rstrip("/"), retries, timeout
-        self._parts = urlsplit(self._url)
-        if self._parts.scheme not in ("http", "https") or not self._parts.hostname:
-            raise ValueError(f"a service's address is like http://127.0.0.1:8000, got {url!r}")
+    def __init__(
+        self, url: str, key: str, *, timeout: float | None = None, retries: int = 4
+    ) -> None:
+        self._url, self._parts = url.rstrip("/"), calls.address(url)
+        self._patience = Patience(timeout, retries)
         self._secure = self._parts.scheme == "https"
         self._port = self._parts.port or (443 if self._secure else 80)
         self._headers = f"host: {self._parts.netloc}\r\nauthorization: Bearer {key}\r\n"
@@ -85,9 +86,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connections."""
-        idle, self._idle = self._idle, []
-        for _, writer in idle:
-            writer.close()
+        self._drop()
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,40 +105,66 @@ class AsyncClient:
         return answer
 
     async def _send(self, call: Call[T]) -> T | None:
-        for tried in range(self._retries + 1):
-            last = tried == self._retries
+        asking = Asking(call, self._patience)
+        while not asking.over:
+            if asking.pause:
+                await asyncio.sleep(asking.pause)
             try:
-                status, body = await asyncio.wait_for(self._once(call), self._timeout)
+                heard = await self._try(asking)
             except (OSError, EOFError, KeyError, ValueError) as error:  # timeouts are OSErrors
-                if last:
-                    raise ConnectionError(f"{self._url}: {error}") from error
+                asking.lost(error, self._url)
             else:
-                if status not in AGAIN or last:
-                    return call.answer(status, body, repeated=tried > 0)
-            await asyncio.sleep(pause(tried))
-        raise Refused(503, "never", "a loop that always returns has ended")
+                asking.heard(heard)
+        return asking.answer
 
-    async def _once(self, call: Call[T]) -> tuple[int, bytes]:
-        reader, writer = self._idle.pop() if self._idle else await self._connect()
+    async def _try(self, asking: Asking[T]) -> Heard:
+        stream = self._free()
+        if stream is not None:
+            try:
+                return await self._exchange(*stream, asking)
+            except (ConnectionError, EOFError):  # closed while it was idle: no failure of the
+                self._drop()  # service; the others are as old
+        async with asyncio.timeout(self._patience.connecting):
+            stream = await asyncio.open_connection(
+                self._parts.hostname, self._port, ssl=self._secure or None
+            )
+        return await self._exchange(*stream, asking)
+
+    def _free(self) -> Stream | None:
+        """A connection that is not known to be closed."""
+        while self._idle:
+            reader, writer = self._idle.pop()
+            if not reader.at_eof() and not writer.is_closing():
+                return reader, writer
+            writer.close()
+        return None
+
+    def _drop(self) -> None:
+        idle, self._idle = self._idle, []
+        for _, writer in idle:
+            writer.close()
+
+    async def _exchange(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asking: Asking[T]
+    ) -> Heard:
+        call = asking.call
         try:
+            asking.sent += 1
             head = f"{call.method} {self._parts.path}{call.path} HTTP/1.1\r\n{self._headers}"
             writer.write(f"{head}content-length: {len(call.body)}\r\n\r\n".encode() + call.body)
-            lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
-            headers = {
-                name.strip().lower(): value.strip()
-                for name, _, value in (line.partition(b":") for line in lines[1:] if line)
-            }
-            body = await reader.readexactly(int(headers[b"content-length"]))
+            async with asyncio.timeout(asking.seconds):
+                lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
+                headers = {
+                    name.strip().lower(): value.strip()
+                    for name, _, value in (line.partition(b":") for line in lines[1:] if line)
+                }
+                body = await reader.readexactly(int(headers[b"content-length"]))
+            status = int(lines[0].split()[1])
         except BaseException:
             writer.close()
             raise
-        if headers.get(b"connection", b"").lower() == b"close":
+        if headers.get(b"connection", b"").lower() == b"close" or len(self._idle) >= KEPT:
             writer.close()
         else:
             self._idle.append((reader, writer))
-        return int(lines[0].split()[1]), body
-
-    async def _connect(self) -> Stream:
-        return await asyncio.open_connection(
-            self._parts.hostname, self._port, ssl=self._secure or None
-        )
+        return Heard(status, body, headers.get(b"retry-after", b"").decode())

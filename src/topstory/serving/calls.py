@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
-from urllib.parse import quote
+from urllib.parse import SplitResult, quote, urlsplit
 from uuid import uuid4
 
 import msgspec
@@ -23,9 +23,6 @@ from topstory.serving.refusals import ErrorAnswer, Refused
 T = TypeVar("T")
 
 User = Sequence[float] | Mapping[str, Any]
-
-AGAIN = (429, 503)  # worth another try
-FIRST_WAIT, LONGEST_WAIT = 0.05, 2.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -106,9 +103,12 @@ def stats() -> Call[Stats]:
     return Call("GET", "/v1/stats", Stats)
 
 
-def pause(tried: int) -> float:
-    """How long to wait before another try, in seconds."""
-    return min(LONGEST_WAIT, FIRST_WAIT * 2.0**tried)
+def address(url: str) -> SplitResult:
+    """The parts of a service's address."""
+    parts = urlsplit(url.rstrip("/"))
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"a service's address is like http://127.0.0.1:8000, got {url!r}")
+    return parts
 
 
 def _place(pool: str, article: str) -> str:

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from types import TracebackType
 from typing import Self, TypeVar
-from urllib.parse import urlsplit
 
 from topstory.serving import calls
-from topstory.serving.calls import AGAIN, Call, User, pause
+from topstory.serving.calls import Call, User
 from topstory.serving.messages import (
     Acknowledged,
     ArticleRequest,
@@ -20,7 +19,7 @@ from topstory.serving.messages import (
     RemovedAnswer,
     Stats,
 )
-from topstory.serving.refusals import Refused
+from topstory.serving.patience import Asking, Heard, Patience
 
 T = TypeVar("T")
 
@@ -35,19 +34,24 @@ class Client:
     Args:
         url: such as http://127.0.0.1:8000.
         key: an API key.
-        timeout: seconds to wait for an answer.
-        retries: how often to try again after a lost connection, 429 or 503.
+        timeout: seconds to wait at each try, for the connection and then for the answer. By default
+            5, and 120 for the answer to `put_article`: a pool's first article may have to wait for
+            the compiler on a machine where the service never ran.
+        retries: how often to try again after a lost connection, 408, 429 or 503. Pauses between
+            tries grow from about 0.2 s (four take 1.5 to 4.5 s) and are at least as long as the
+            service's `Retry-After` says, up to 10 s. So a call ends after (retries + 1) timeouts
+            and these pauses at the latest.
 
     >>> client = Client("http://127.0.0.1:8000", key="ts_…")
     >>> client
     <Client of http://127.0.0.1:8000>
     """
 
-    def __init__(self, url: str, key: str, *, timeout: float = 5.0, retries: int = 4) -> None:
-        self._url, self._retries, self._timeout = url.rstrip("/"), retries, timeout
-        self._parts = urlsplit(self._url)
-        if self._parts.scheme not in ("http", "https") or not self._parts.hostname:
-            raise ValueError(f"a service's address is like http://127.0.0.1:8000, got {url!r}")
+    def __init__(
+        self, url: str, key: str, *, timeout: float | None = None, retries: int = 4
+    ) -> None:
+        self._url, self._parts = url.rstrip("/"), calls.address(url)
+        self._patience = Patience(timeout, retries)
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
         self._local = threading.local()
 
@@ -119,27 +123,36 @@ class Client:
         return answer
 
     def _send(self, call: Call[T]) -> T | None:
-        for tried in range(self._retries + 1):
-            last = tried == self._retries
+        asking = Asking(call, self._patience)
+        while not asking.over:
+            time.sleep(asking.pause)
             try:
-                status, body = self._once(call)
+                heard = self._try(asking)
             except (OSError, HTTPException) as error:
                 self.close()
-                if last:
-                    raise ConnectionError(f"{self._url}: {error}") from error
+                asking.lost(error, self._url)
             else:
-                if status not in AGAIN or last:
-                    return call.answer(status, body, repeated=tried > 0)
-            time.sleep(pause(tried))
-        raise Refused(503, "never", "a loop that always returns has ended")
+                asking.heard(heard)
+        return asking.answer
 
-    def _once(self, call: Call[T]) -> tuple[int, bytes]:
-        connection = getattr(self._local, "connection", None)
-        if connection is None:
-            kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
-            assert self._parts.hostname is not None
-            connection = kind(self._parts.hostname, self._parts.port, timeout=self._timeout)
-            self._local.connection = connection
+    def _try(self, asking: Asking[T]) -> Heard:
+        connection: HTTPConnection | None = getattr(self._local, "connection", None)
+        if connection is not None and connection.sock is not None:
+            try:
+                return self._exchange(connection, asking)
+            except ConnectionError:  # closed while it was idle: that is no failure of the service
+                self.close()
+        kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
+        assert self._parts.hostname is not None
+        wait = self._patience.connecting
+        self._local.connection = fresh = kind(self._parts.hostname, self._parts.port, timeout=wait)
+        fresh.connect()
+        return self._exchange(fresh, asking)
+
+    def _exchange(self, connection: HTTPConnection, asking: Asking[T]) -> Heard:
+        call = asking.call
+        connection.sock.settimeout(asking.seconds)
+        asking.sent += 1
         connection.request(call.method, self._parts.path + call.path, call.body, self._headers)
         response = connection.getresponse()
-        return response.status, response.read()
+        return Heard(response.status, response.read(), response.getheader("Retry-After", ""))

@@ -8,7 +8,7 @@ import re
 import signal
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from statistics import median
 from typing import TypeVar
@@ -20,7 +20,6 @@ from tests.serving.processes import Served, eventually
 from tests.serving.test_kill import payoffs
 
 import topstory as ts
-from topstory.serving import calls
 from topstory.serving.archive import export
 from topstory.serving.messages import ArticleRequest, Decision
 from topstory.serving.records import Decided
@@ -35,7 +34,7 @@ CONNECTIONS = 16  # all on one worker: once in 2**15 runs
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("workers")
-    with Served(folder, workers=2, publish_seconds=0.05) as service:
+    with Served(folder, workers=2, publish_seconds=0.02) as service:
         with ts.Client(service.url, service.key, timeout=60) as client:
             for number in range(3):
                 said = ArticleRequest(features=(number / 3, 1.0))
@@ -196,9 +195,9 @@ def test_staleness_is_bounded_and_reported(served: Served) -> None:
     found = metrics(served)
     published = found["topstory_staleness_seconds_count"]
     assert published > 0
-    # The pause is 0.05 s; a machine that is busy may add to it, but hardly ever so much.
-    late = published - found['topstory_staleness_seconds_bucket{le="1.0"}']
-    assert late <= max(2, 0.02 * published)
+    # The pause is 0.02 s. A machine that is busy may add to it, but not twelve times as much half
+    # of the time; what is published every second anyway would be older in three of four cases.
+    assert found['topstory_staleness_seconds_bucket{le="0.25"}'] > published / 2
 
 
 def test_metrics_are_of_all_workers(served: Served) -> None:
@@ -235,15 +234,20 @@ def kill_a_worker(served: Served) -> None:
     async def work() -> None:
         over = asyncio.Event()
         visitors = [asyncio.create_task(visit(number, over)) for number in range(12)]
-        await asyncio.sleep(0.5)
+        while len(acknowledged) < 100:
+            await asyncio.sleep(0.01)
         victim, other = served.workers()
-        before = len(acknowledged)
+        before = during = len(acknowledged)
         os.kill(victim.pid, signal.SIGKILL)
-        await asyncio.sleep(0.5)
-        assert len(acknowledged) > before + 10  # the other one goes on
+        while True:
+            with suppress(OSError):  # it came to the one that was killed
+                found = await asyncio.to_thread(metrics, served)
+                if found["topstory_worker_restarts_total"] == 1 and found["topstory_workers"] == 2:
+                    break
+            during = len(acknowledged)
+        # The other one goes on, while a process starts and imports all it needs.
+        assert during > before + 10
         assert other.is_running()
-        while metrics(served)["topstory_workers"] < 2:
-            await asyncio.sleep(0.1)
         over.set()
         await asyncio.gather(*visitors)
 
@@ -271,9 +275,13 @@ def test_workers_end_with_their_learner_and_the_port_is_free_again(tmp_path: Pat
 
     # A key's rate is counted over all workers.
     async def ask(client: ts.AsyncClient) -> int:
-        statuses = [(await client._once(calls.decide(USER)))[0] for _ in range(5)]
-        assert set(statuses) <= {200, 429}
-        return statuses.count(200)
+        answers: list[Decision | BaseException] = []
+        for _ in range(5):  # one after the other
+            answers += await asyncio.gather(client.decide(USER), return_exceptions=True)
+        refused = [each.status for each in answers if isinstance(each, Refused)]
+        granted = [each for each in answers if isinstance(each, Decision)]
+        assert (set(refused) <= {429}, len(refused) + len(granted)) == (True, 5), answers
+        return len(granted)
 
     granted = sum(asyncio.run(everywhere(served, ask)))
     # One was spent on the edit. Two that meet may let more through, but each for itself 79.
@@ -287,7 +295,7 @@ def test_workers_end_with_their_learner_and_the_port_is_free_again(tmp_path: Pat
     assert other.process.stdout is not None
     other.process.stdout.close()
     served.end(signal.SIGKILL)
-    gone, alive = psutil.wait_procs(workers, timeout=5)
+    gone, alive = psutil.wait_procs(workers, timeout=60)
     assert (len(gone), alive) == (2, [])
 
 

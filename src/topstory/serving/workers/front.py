@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 from struct import Struct
-from time import time_ns
+from time import monotonic_ns
 from typing import Any, NamedTuple
 
 import msgspec
@@ -127,7 +127,7 @@ class Front:
         while True:
             seen = self._mirror.look()
             decider = seen.deciders[group[0].pool]
-            at = time_ns() // 1000 + seen.ahead
+            at = monotonic_ns() // 1000 + seen.ahead
             buckets = [self._bucket(decider, each, self._draw + i) for i, each in enumerate(group)]
             chosen, refused = [], None
             try:
@@ -219,7 +219,7 @@ class Front:
 
     def pay(self, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """Take in what a decision paid; the reply gets the answer, unless it is refused at once."""
-        now = time_ns() // 1000 + self._mirror.look().ahead
+        now = monotonic_ns() // 1000 + self._mirror.look().ahead
         ticket = redeemed(self._signer, given, self.config.limits.magnitude, now)
         self._wake()
         self._giving.append(_Giving(ticket, given, reply))

@@ -18,7 +18,7 @@ from topstory.serving.pool import FOREVER, Article, Pool
 from topstory.serving.records import ArticleFacts
 from topstory.serving.tallies import Tally
 
-# Number of the last record in it, how far the journal's clock is ahead of the machine's (µs), the
+# Number of the last record in it, how far the journal's clock is ahead of the steady one (µs), the
 # layout's own number, and how long the layout is in bytes.
 HEAD = Struct("<QqQQ")
 SOON = 60_000_000  # µs: articles that begin later are not laid out yet

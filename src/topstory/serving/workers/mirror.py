@@ -22,7 +22,7 @@ class Seen:
 
     turn: int
     number: int
-    ahead: int  # µs that the journal's clock is ahead of the machine's
+    ahead: int  # µs that the journal's clock is ahead of the machine's steady one
     layout: int
     buffer: mmap
     deciders: dict[str, Decider]

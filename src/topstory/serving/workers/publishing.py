@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from mmap import mmap
-from time import monotonic
+from time import monotonic, monotonic_ns
 
 import msgspec
 import numpy as np
@@ -100,7 +100,9 @@ class Publisher:
             buffer[HEAD.size : HEAD.size + len(self._encoded)] = self._encoded
             laid = {each.name: arrays_in(each, buffer, begin) for each in layout.pools}
             written = self._written[place] = (layout.number, buffer, laid)
-        ahead = self._clock.ahead
+        # Not of the machine's time, which may be set back the moment after: all processes have one
+        # steady clock.
+        ahead = self._clock.now() - monotonic_ns() // 1000
         HEAD.pack_into(buffer, 0, self._state.number, ahead, layout.number, len(self._encoded))
         for name, arrays in written[2].items():
             if arrays:
