@@ -17,6 +17,7 @@ import msgspec
 from topstory.events.replacing import replacing
 from topstory.serving.config import Config
 from topstory.serving.configuring import BadConfig
+from topstory.serving.feature_model import FILE as FEATURES
 from topstory.serving.journals import FILE
 from topstory.serving.opening import Starts, check_fits, goes_with, recover
 from topstory.serving.snapshots import UNREADABLE, Snapshots
@@ -25,7 +26,6 @@ from topstory.serving.times import moment
 
 ATTEMPTS = 5
 SECRETS = ("keys.toml", "signing.toml")
-FEATURES = "features.safetensors"
 
 
 class BackedUp(msgspec.Struct, frozen=True):

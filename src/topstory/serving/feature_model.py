@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from topstory.events.writers.replaced_file import replaced_file
 
+FILE = "features.safetensors"  # in a service's data folder
+
 
 class FeatureModel(Protocol):
     """Turns what is known of a user or an article into the numbers that a policy takes."""
@@ -44,7 +46,7 @@ def load_feature_model(path: str) -> FeatureModel:
 
 def keep_feature_model(path: str, folder: Path) -> Path:
     """The service's own copy: a worker that is started again reads what the first one read."""
-    copy = folder / "features.safetensors"
+    copy = folder / FILE
     with Path(path).open("rb") as file, replaced_file(copy) as kept:
         shutil.copyfileobj(file, kept)
     return copy
