@@ -286,3 +286,21 @@ def test_the_time_of_a_request_is_from_its_last_byte(monkeypatch: pytest.MonkeyP
 
     for path in ("/v1/decide", "/v1/other"):
         assert uvloop.run(come(path)) == 2  # the answer's head and body
+
+
+def test_only_requests_of_pages_take_the_ordinary_way_where_other_sites_are_let_in() -> None:
+    async def ordinary(scope: Any, receive: Any, send: Any) -> None:
+        await answer(send, 418, {})
+
+    async def come() -> list[bytes]:
+        async with connected(Requests(), LimitsConfig()) as (client, protocol):
+            assert protocol.express is not None
+            protocol.express.pages = False
+            protocol.app = ordinary
+            found = []
+            for origin in (b"", b"Origin: https://news.example\r\n", b""):
+                protocol.data_received(FRIEND + origin + b'content-length: 12\r\n\r\n{"user":[1]}')
+                found.append((await asyncio.get_running_loop().sock_recv(client, 65_536))[:12])
+            return found
+
+    assert uvloop.run(come()) == [b"HTTP/1.1 409", b"HTTP/1.1 418", b"HTTP/1.1 409"]
