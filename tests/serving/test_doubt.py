@@ -146,8 +146,11 @@ def test_doubt_is_settled_by_asking_again(tmp_path: Path) -> None:
     run(config(tmp_path), work)
 
 
-def test_nothing_is_decided_from_a_pool_whose_edit_is_in_doubt(tmp_path: Path) -> None:
+def test_nothing_is_decided_from_a_pool_whose_edit_is_in_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else what was shown would not be in the pool, as the journal has it."""
+    monkeypatch.setattr(commits, "PROBE", 0.01)
     told = config(tmp_path)
 
     async def work(service: Service) -> None:
@@ -160,7 +163,7 @@ def test_nothing_is_decided_from_a_pool_whose_edit_is_in_doubt(tmp_path: Path) -
             with pytest.raises(Unavailable, match="in doubt"):
                 await service.decide(one)
         doubtful.broken = False
-        await service.commits.drain()
+        await recovered(service)  # tried by itself, now and then
         with pytest.raises(Refused) as gone:
             await service.decide(asked)
         assert gone.value.reason == "no_article"
@@ -168,8 +171,11 @@ def test_nothing_is_decided_from_a_pool_whose_edit_is_in_doubt(tmp_path: Path) -
     run(told, work)
 
 
-def test_no_pool_is_edited_whose_last_edit_is_in_doubt(tmp_path: Path) -> None:
+def test_no_pool_is_edited_whose_last_edit_is_in_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else the second could be at odds with the first, and no fold of the journal would do."""
+    monkeypatch.setattr(commits, "PROBE", 0.01)
     told = config(tmp_path)
 
     async def work(service: Service) -> str:
@@ -183,7 +189,7 @@ def test_no_pool_is_edited_whose_last_edit_is_in_doubt(tmp_path: Path) -> None:
             with pytest.raises(Unavailable, match="in doubt"):
                 await service.remove_article("front", "a")
         doubtful.broken = False
-        await service.commits.drain()
+        await recovered(service)  # tried by itself, now and then
         with pytest.raises(Refused) as refused:
             await service.put_article("front", "b", other)
         assert refused.value.reason == "features_conflict"
