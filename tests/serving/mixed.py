@@ -79,7 +79,7 @@ class Mixed:
         elif len(self._unpaid) >= wanted:
             taken = (self._unpaid.popleft() for _ in range(wanted))
             paid = [(decision, self._random.randint(0, 1)) for decision in taken]
-            kind = "feedback many" if kind == "feedback many" else "feedback"
+            kind = "feedback" if kind == "again" else kind
         else:
             return self._decide("decide many")
         bodies = [f'{{"decision": "{decision}", "payoff": {payoff}}}' for decision, payoff in paid]

@@ -131,7 +131,7 @@ class GuardedProtocol(HttpToolsProtocol):
             or self.parser.get_method() != b"POST"
             or self.parser.should_upgrade()
             # Pages of other sites need headers that only the ordinary way adds.
-            or not (express.pages or all(name != b"origin" for name, _ in self.headers))
+            or (not express.pages and any(name == b"origin" for name, _ in self.headers))
         ):
             return False
         keep = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()

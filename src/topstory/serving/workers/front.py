@@ -149,17 +149,15 @@ class Front:
 
     def _refuse(self, group: list[_Asking], seen: Seen, listing: Listing, refused: Refused) -> None:
         """There is nothing to show; who asked before still gets what was decided then."""
-        asked_before = [each for each in group if each.asked.request is not None]
+        with_id = [each for each in group if each.asked.request is not None]
         for each in group:
             if each.asked.request is None:
                 each.reply.refuse(refused)
-        if asked_before:
+        if with_id:
             nothing = Chosen("", 0.0)
             decider = seen.deciders[group[0].pool]
-            decided = [
-                self._decided(each, seen, decider, 0, (0, 0, nothing)) for each in asked_before
-            ]
-            self._say_proposed(asked_before, decided, seen, listing, refused)
+            decided = [self._decided(each, seen, decider, 0, (0, 0, nothing)) for each in with_id]
+            self._say_proposed(with_id, decided, seen, listing, refused)
 
     def _say_proposed(
         self,
