@@ -45,8 +45,8 @@ test: install browser ## Run the tests, the doctests and the documentation's sni
 	@$(BIN)/pytest -q -n 2
 
 # What starts processes, a browser or a cluster, or fits for long, waits for `make test`.
-SLOW := tests/serving tests/engines tests/report tests/studies tests/cli/test_study.py tests/test_docs.py \
-	tests/features/test_default_world.py tests/simulator/test_table_1.py tests/readers/test_workers.py
+SLOW := tests/serving tests/engines tests/report tests/studies tests/cli/commands/test_study.py tests/test_docs.py \
+	tests/features/test_default_world.py tests/events/simulator/test_table_1.py tests/events/formats/pipeline/test_processes.py
 
 quick: install ## Run the tests that are quick, while you work
 	@$(BIN)/pytest -q -n 2 $(SLOW:%=--ignore=%)

@@ -20,9 +20,9 @@ from benchmarks import frames, layouts, wabbit
 from benchmarks.measuring import say
 from benchmarks.tables import Section, Table
 from benchmarks.yahoo import write_r6a, write_r6b
-from topstory.events.importing import import_log, process_count
-from topstory.events.readers import reader
-from topstory.events.readers.sources import pieces
+from topstory.events.formats.importing import import_log, process_count
+from topstory.events.formats.pipeline.sources import pieces
+from topstory.events.formats.registry import reader
 from topstory.kernels.compilation import Counters, compiled
 from topstory.kernels.text import COLON, NEWLINE, Bytes, decimal
 

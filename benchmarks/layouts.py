@@ -15,8 +15,9 @@ from benchmarks import traffic
 from benchmarks.measuring import interleaved, say
 from benchmarks.tables import Table
 from topstory import EventLog
-from topstory.events.exporting import export
-from topstory.events.readers import Faults, reader
+from topstory.events.formats.exporting import export
+from topstory.events.formats.faults import Faults
+from topstory.events.formats.registry import reader
 
 ITEMS, CATEGORIES = 34, (3, 6, 10, 10)  # items of a campaign; values of each user feature
 NOTE = (

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.load import CONNECTIONS
-from topstory.serving.keys import new_key
+from topstory.serving.security.api_keys import new_key
 
 HELLO = """
 import uvicorn

@@ -18,13 +18,13 @@ import topstory as ts
 from benchmarks.measuring import say
 from benchmarks.servers import HELLO, Target, load, service, started
 from benchmarks.tables import Section, Table
-from topstory.serving.config import TrafficConfig
-from topstory.serving.deciding import Decider
-from topstory.serving.demo_articles import demo_articles
-from topstory.serving.messages import ArticleRequest
-from topstory.serving.pool import Pool
-from topstory.serving.records import ArticleFacts
-from topstory.serving.traffic import Traffic
+from topstory.serving.api.messages import ArticleRequest
+from topstory.serving.config.schema import TrafficConfig
+from topstory.serving.journal.records import ArticleFacts
+from topstory.serving.state.decider import Decider
+from topstory.serving.state.demo_articles import demo_articles
+from topstory.serving.state.pool import Pool
+from topstory.serving.state.traffic import Traffic
 
 EDITED = "decide, while articles are added"
 TURN = 50  # who ask in one turn of the event loop

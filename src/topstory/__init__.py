@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from topstory.policies import Choice as Choice
     from topstory.policies import Policy as Policy
     from topstory.policies import policy as policy
-    from topstory.serving.async_client import AsyncClient as AsyncClient
-    from topstory.serving.client import Client as Client
+    from topstory.serving.client.async_client import AsyncClient as AsyncClient
+    from topstory.serving.client.client import Client as Client
     from topstory.studies import Study as Study
     from topstory.studies import StudyWarning as StudyWarning
     from topstory.studies import study as study

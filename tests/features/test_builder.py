@@ -19,7 +19,7 @@ from tests.features.worlds import (
 
 import topstory as ts
 from topstory.events import EventLog
-from topstory.features.projection import article_projection, user_projection
+from topstory.features.clustering.projection import article_projection, user_projection
 
 Floats = npt.NDArray[np.float64]
 

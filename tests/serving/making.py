@@ -11,16 +11,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from topstory.serving.clock import SECOND, Clock
-from topstory.serving.config import Config
-from topstory.serving.messages import ArticleRequest, DecideRequest, Decision, FeedbackRequest
-from topstory.serving.opening import Opening, Starts, open_folder, recover
-from topstory.serving.refusals import Refused
-from topstory.serving.service import Service
-from topstory.serving.signing import Signer
-from topstory.serving.snapshots import Snapshots
-from topstory.serving.sqlite_journal import SqliteJournal
-from topstory.serving.state import State
+from topstory.serving.api.errors import Refused
+from topstory.serving.api.messages import ArticleRequest, DecideRequest, Decision, FeedbackRequest
+from topstory.serving.config.schema import Config
+from topstory.serving.journal.clock import SECOND, Clock
+from topstory.serving.journal.sqlite import SqliteJournal
+from topstory.serving.security.decision_ids import Signer
+from topstory.serving.service.service import Service
+from topstory.serving.state.recovery import Opening, Starts, open_folder, recover
+from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.state import State
 
 T = TypeVar("T")
 SIGNER = Signer({"k1": bytes(32)})

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from topstory.serving.keys import new_key
+from topstory.serving.security.api_keys import new_key
 
 MAIN = "from topstory.cli import main; main()"
 COMMAND = [sys.executable, "-c", MAIN, "serve"]

@@ -18,16 +18,16 @@ from tests.serving.making import config, folded, visitor
 from tests.serving.processes import Served, eventually
 
 import topstory as ts
-from topstory.serving.archive import export
-from topstory.serving.config import Config
-from topstory.serving.messages import ArticleRequest, Stats
-from topstory.serving.opening import Starts, recover
-from topstory.serving.pool import FOREVER
-from topstory.serving.records import Decided, Paid
-from topstory.serving.refusals import Refused
-from topstory.serving.snapshots import Snapshots
-from topstory.serving.sqlite_journal import SqliteJournal
-from topstory.serving.state import State
+from topstory.serving.api.errors import Refused
+from topstory.serving.api.messages import ArticleRequest, Stats
+from topstory.serving.config.schema import Config
+from topstory.serving.journal.records import Decided, Paid
+from topstory.serving.journal.sqlite import SqliteJournal
+from topstory.serving.state.pool import FOREVER
+from topstory.serving.state.recovery import Starts, recover
+from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.state import State
+from topstory.serving.upkeep.journal_export import export
 
 KILLS = int(os.environ.get("SOAK_KILLS", "5"))  # `make soak` sets 50
 CLIENTS = 12

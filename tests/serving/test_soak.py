@@ -14,7 +14,7 @@ from tests.serving.mixed import SHARES, Mixed, drive
 from tests.serving.processes import Served
 
 import topstory as ts
-from topstory.serving.messages import ArticleRequest
+from topstory.serving.api.messages import ArticleRequest
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "2"))  # `make soak` sets 600
 ROUND = 60.0  # seconds at half of the capacity that was measured before them

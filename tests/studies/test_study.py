@@ -21,11 +21,11 @@ from tests.studies.small import POLICIES, SIZES, logs, small_study
 import topstory as ts
 from topstory.evaluation import Outcome, run
 from topstory.evaluation.replay import replay_unwarned
-from topstory.events.contexts import as_contexts
+from topstory.events.columns.contexts import as_contexts
 from topstory.features.offset import offset_by
 from topstory.models import LinearOffset
-from topstory.studies.facts import memberships
-from topstory.studies.journal import Journal
+from topstory.studies.logs.summaries import memberships
+from topstory.studies.run_log import Journal
 
 ROOT = Path(__file__).parent.parent.parent
 

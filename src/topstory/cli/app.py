@@ -5,17 +5,17 @@ from typing import Annotated
 import typer
 
 from topstory import __version__
-from topstory.cli.demo import demo
-from topstory.cli.exporting import export
-from topstory.cli.failures import told
-from topstory.cli.features import features
-from topstory.cli.importing import import_
-from topstory.cli.inspect import inspect
-from topstory.cli.replay import replay
-from topstory.cli.serving import backup_journal, export_journal, new_key, serve
-from topstory.cli.simulate import simulate
-from topstory.cli.study import study
-from topstory.cli.tune import tune
+from topstory.cli.commands.demo import demo
+from topstory.cli.commands.export import export
+from topstory.cli.commands.features import features
+from topstory.cli.commands.import_ import import_
+from topstory.cli.commands.inspect import inspect
+from topstory.cli.commands.replay import replay
+from topstory.cli.commands.serve import backup_journal, export_journal, new_key, serve
+from topstory.cli.commands.simulate import simulate
+from topstory.cli.commands.study import study
+from topstory.cli.commands.tune import tune
+from topstory.cli.errors import told
 
 app = typer.Typer(
     help="Learn which story to lead with, for each visitor.",

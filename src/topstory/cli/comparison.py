@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 import topstory as ts
 from topstory.cli.choosing import Parameters, warm
-from topstory.cli.consoles import remarks
 from topstory.cli.exploring import Explored, Source, explored
-from topstory.cli.progress import Bar
-from topstory.cli.report import (
+from topstory.cli.output.consoles import remarks
+from topstory.cli.output.progress import Bar
+from topstory.cli.output.warnings import told_once
+from topstory.cli.reports.replay import (
     BucketReport,
     Ends,
     LiftReport,
@@ -19,7 +20,6 @@ from topstory.cli.report import (
     UniformityReport,
     WarmReport,
 )
-from topstory.cli.warnings import told_once
 from topstory.evaluation import Bucket, Interval, Lift
 from topstory.policies import REGISTRY
 

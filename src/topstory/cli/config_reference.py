@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from topstory.serving.config import Config
+from topstory.serving.config.schema import Config
 
 INTRODUCTION = """\
 # Configuration

@@ -14,9 +14,10 @@ import typer
 from msgspec import inspect as types
 
 from topstory.cli.app import app
-from topstory.cli.exporting import ExportReport
-from topstory.cli.feature_tables import AppliedReport
-from topstory.cli.report import (
+from topstory.cli.commands.export import ExportReport
+from topstory.cli.commands.simulate import SimulationReport
+from topstory.cli.output.feature_tables import AppliedReport
+from topstory.cli.reports.replay import (
     BucketReport,
     LiftReport,
     PolicyReport,
@@ -24,25 +25,24 @@ from topstory.cli.report import (
     UniformityReport,
     WarmReport,
 )
-from topstory.cli.simulate import SimulationReport
-from topstory.cli.study_report import StudyReport
-from topstory.cli.tune_report import CurveReport, EstimateReport, PointReport, TuneReport
+from topstory.cli.reports.study import StudyReport
+from topstory.cli.reports.tune import CurveReport, EstimateReport, PointReport, TuneReport
 from topstory.events import Inspection, Uniformity
-from topstory.events.importing import ImportReport
-from topstory.events.inspection import ArticleSummary, Day
-from topstory.events.readers import Fault
-from topstory.events.uniformity import NeverShown, Standout
+from topstory.events.formats.faults import Fault
+from topstory.events.formats.importing import ImportReport
+from topstory.events.quality.inspection import ArticleSummary, Day
+from topstory.events.quality.uniformity import NeverShown, Standout
 from topstory.features.description import (
     ArticleClusterReport,
     ClusterReport,
     FeatureReport,
     Liking,
 )
-from topstory.features.encoder import FieldReport
-from topstory.features.watching import Step
+from topstory.features.encoding.encoder import FieldReport
+from topstory.features.regression.early_stopping import Step
 from topstory.report.records import Cell, Number, Row, Table1
-from topstory.serving.archive import Exported
-from topstory.serving.backup import BackedUp
+from topstory.serving.upkeep.backup import BackedUp
+from topstory.serving.upkeep.journal_export import Exported
 
 INTRODUCTION = """\
 # Command line

@@ -11,7 +11,7 @@ import numpy as np
 
 from topstory.evaluation.blocks import Blocks
 from topstory.events import EventLog, Uniformity
-from topstory.events.verdict import LEVEL
+from topstory.events.quality.verdict import LEVEL
 from topstory.kernels.compilation import Floats
 from topstory.kernels.replay import TRIALS, Pools, Traffic
 from topstory.kernels.survey import survey

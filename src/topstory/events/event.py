@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.times import as_datetime
+from topstory.events.columns.times import as_datetime
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog

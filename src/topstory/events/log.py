@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.articles import ArticleTable
-from topstory.events.columns import ArrayRecord, Mask, blocks, row_numbers
-from topstory.events.contexts import Contexts, context, take_contexts
+from topstory.events.columns.articles import ArticleTable
+from topstory.events.columns.checks import ArrayRecord, Mask, blocks, row_numbers
+from topstory.events.columns.contexts import Contexts, context, take_contexts
+from topstory.events.columns.pools import Indices, PoolTable
+from topstory.events.columns.propensity import uniform
+from topstory.events.columns.times import Moment, Times, moment
+from topstory.events.columns.visitors import Visitors
 from topstory.events.event import Event, event_of
-from topstory.events.pools import Indices, PoolTable
-from topstory.events.propensity import uniform
-from topstory.events.times import Moment, Times, moment
-from topstory.events.visitors import Visitors
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
-    from topstory.events.uniformity import Uniformity
+    from topstory.events.quality.uniformity import Uniformity
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +95,7 @@ class EventLog(ArrayRecord):
                 them `users` may be None: the constant alone.
             article_profiles: the raw profiles of the articles, in the order of `articles`.
         """
-        from topstory.events.arrays import from_arrays
+        from topstory.events.from_arrays import from_arrays
 
         return from_arrays(
             users=users,
@@ -114,7 +114,7 @@ class EventLog(ArrayRecord):
     @classmethod
     def read(cls, folder: str | PathLike[str]) -> EventLog:
         """The log in a folder that `write` made (docs/log-format.md)."""
-        from topstory.events.reading import read
+        from topstory.events.folder.read import read
 
         return read(folder)
 
@@ -123,7 +123,7 @@ class EventLog(ArrayRecord):
 
         It is there whole or not at all: a write that is killed leaves the old log as it was.
         """
-        from topstory.events.writing import write
+        from topstory.events.folder.write import write
 
         write(self, folder)
 
@@ -135,13 +135,13 @@ class EventLog(ArrayRecord):
         >>> EventLog.concat([log, log])
         <EventLog: 2 events, 2 articles, 1 pool, untimed, CTR 1.0000>
         """
-        from topstory.events.concatenation import concat
+        from topstory.events.concat import concat
 
         return concat(logs)
 
     def uniformity(self, keep: Mask | None = None) -> Uniformity:
         """Whether articles were shown uniformly at random from their pools: a chi-square test."""
-        from topstory.events.uniformity import uniformity
+        from topstory.events.quality.uniformity import uniformity
 
         return uniformity(self, keep)
 

@@ -1,13 +1,13 @@
 """Who and what: raw profiles of users and articles to a few numbers each (paper, §5.2.2)."""
 
-from topstory.features.bilinear import BilinearLogistic
 from topstory.features.builder import FeatureBuilder
-from topstory.features.categories import Categories
-from topstory.features.clusters import SoftClusters
-from topstory.features.encoder import Encoder
+from topstory.features.clustering.soft_clusters import SoftClusters
+from topstory.features.encoding.categories import Categories
+from topstory.features.encoding.encoder import Encoder
+from topstory.features.encoding.support import Support
+from topstory.features.encoding.unit_length import UnitLength
 from topstory.features.offset import fit_bilinear_offset, fit_warm_offset
-from topstory.features.support import Support
-from topstory.features.unit_length import UnitLength
+from topstory.features.regression.bilinear import BilinearLogistic
 
 __all__ = [
     "BilinearLogistic",

@@ -15,12 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from topstory.engines import Engine, engine
 from topstory.events import EventLog
-from topstory.features.bilinear import BilinearLogistic
-from topstory.features.clustering import Raw, cluster
-from topstory.features.clusters import SoftClusters
-from topstory.features.encoder import Encoder, Threshold
+from topstory.features.clustering.fit import Raw, cluster
+from topstory.features.clustering.projection import PLAIN, WEIGHTED
+from topstory.features.clustering.soft_clusters import SoftClusters
+from topstory.features.encoding.encoder import Encoder, Threshold
 from topstory.features.featured import featured
-from topstory.features.projection import PLAIN, WEIGHTED
 from topstory.features.raw_logs import (
     check_articles,
     events_of,
@@ -28,7 +27,8 @@ from topstory.features.raw_logs import (
     raw_visitors,
     visits_of,
 )
-from topstory.features.watching import Step
+from topstory.features.regression.bilinear import BilinearLogistic
+from topstory.features.regression.early_stopping import Step
 from topstory.kernels.compilation import Floats
 
 IN_MEMORY = 200_000_000  # events, of 8 bytes each

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.features.builder import FeatureBuilder
-from topstory.features.encoder import FieldReport
-from topstory.features.watching import Step
+from topstory.features.encoding.encoder import FieldReport
+from topstory.features.regression.early_stopping import Step
 from topstory.kernels.compilation import Floats
 
 MOST = 5  # categories that stand for a cluster

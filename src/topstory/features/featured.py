@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.events import EventLog
-from topstory.events.articles import ArticleTable
-from topstory.events.visitors import Visitors
+from topstory.events.columns.articles import ArticleTable
+from topstory.events.columns.visitors import Visitors
 from topstory.features.raw_logs import raw_visitors
 from topstory.kernels.compilation import Floats
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from topstory.events import EventLog
-from topstory.events.contexts import SparseContexts
-from topstory.features.bilinear import BilinearLogistic
+from topstory.events.columns.contexts import SparseContexts
+from topstory.features.regression.bilinear import BilinearLogistic
 from topstory.models.offset import LinearOffset, fit_offset
 
 BILINEAR, LEAST_SQUARES = "bilinear logistic regression", "least squares"

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from topstory.events import EventLog
-from topstory.events.raw_folder import RawFolder, Visits
-from topstory.events.visitors import Visitors
-from topstory.features.blocks import EVENTS
-from topstory.features.clicks import check_clicks
+from topstory.events.columns.visitors import Visitors
+from topstory.events.folder.stream import RawFolder, Visits
+from topstory.features.regression.event_blocks import EVENTS
+from topstory.features.regression.labels import check_clicks
 from topstory.kernels.compilation import Floats
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.engines import Engine
-from topstory.features.bilinear import BilinearLogistic
-from topstory.features.categories import Categories
-from topstory.features.clusters import SoftClusters
-from topstory.features.compact import Compact
-from topstory.features.encoder import Encoder
-from topstory.features.side import Side
-from topstory.features.watching import HELD_OUT, Step
+from topstory.features.clustering.fitted_side import Side
+from topstory.features.clustering.memberships import Compact
+from topstory.features.clustering.soft_clusters import SoftClusters
+from topstory.features.encoding.categories import Categories
+from topstory.features.encoding.encoder import Encoder
+from topstory.features.regression.bilinear import BilinearLogistic
+from topstory.features.regression.early_stopping import HELD_OUT, Step
 from topstory.sealed import Arrays, Seal
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.events import EventLog
-from topstory.events.contexts import take_contexts
+from topstory.events.columns.contexts import take_contexts
 from topstory.kernels.compilation import Floats
 from topstory.models.contexts import dense_rows
 from topstory.models.linear import positive

@@ -7,20 +7,20 @@ import signal
 import sys
 from contextlib import suppress
 
-from topstory.serving.app import App, with_cors
-from topstory.serving.config import Config
-from topstory.serving.descriptors import allow
-from topstory.serving.editor_routes import EditorRoutes
-from topstory.serving.express import Express
-from topstory.serving.keeping import Keeper
-from topstory.serving.keys import Keys
-from topstory.serving.life import life
-from topstory.serving.listening import Tell, http_server, listen, say_where
-from topstory.serving.metrics import Metrics, Requests
-from topstory.serving.opening import open_folder
-from topstory.serving.secrets_file import keys_of, signer_of
-from topstory.serving.service import Service
-from topstory.serving.warming import settle_down, warm_up
+from topstory.serving.config.open_files import allow
+from topstory.serving.config.schema import Config
+from topstory.serving.http.admin_routes import EditorRoutes
+from topstory.serving.http.app import App, with_cors
+from topstory.serving.http.fast_path.exchange import Express
+from topstory.serving.http.metrics import Metrics, Requests
+from topstory.serving.http.sockets import Tell, http_server, listen, say_where
+from topstory.serving.security.api_keys import Keys
+from topstory.serving.security.secret_files import keys_of, signer_of
+from topstory.serving.service.service import Service
+from topstory.serving.state.recovery import open_folder
+from topstory.serving.state.warm_up import settle_down, warm_up
+from topstory.serving.upkeep.keeper import Keeper
+from topstory.serving.upkeep.life import life
 
 
 def serve(config: Config, tell: Tell) -> None:
@@ -30,7 +30,7 @@ def serve(config: Config, tell: Tell) -> None:
     sys.setswitchinterval(0.0005)
     allow(config)
     if config.workers > 1:
-        from topstory.serving.workers.serving import serve_with_workers
+        from topstory.serving.workers.start import serve_with_workers
 
         serve_with_workers(config, tell)
         return

@@ -1,7 +1,7 @@
 """The paper's experiments, end to end."""
 
-from topstory.studies.cautions import StudyWarning
-from topstory.studies.findings import Study
-from topstory.studies.studying import study
+from topstory.studies.logs.warnings import StudyWarning
+from topstory.studies.result import Study
+from topstory.studies.study import study
 
 __all__ = ["Study", "StudyWarning", "study"]

@@ -13,12 +13,12 @@ from tests.serving.processes import Served, eventually
 from tests.serving.workers.test_workers import everywhere
 
 import topstory as ts
-from topstory.serving.clock import SECOND
-from topstory.serving.messages import ArticleRequest, Decision
-from topstory.serving.records import Decided
-from topstory.serving.refusals import Refused
-from topstory.serving.secrets_file import signer_of
-from topstory.serving.sqlite_journal import SqliteJournal
+from topstory.serving.api.errors import Refused
+from topstory.serving.api.messages import ArticleRequest, Decision
+from topstory.serving.journal.clock import SECOND
+from topstory.serving.journal.records import Decided
+from topstory.serving.journal.sqlite import SqliteJournal
+from topstory.serving.security.secret_files import signer_of
 
 USER = [0.2, 0.3, 0.5, 1.0]
 HOUR = 3_600

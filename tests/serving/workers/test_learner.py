@@ -12,14 +12,14 @@ from starlette.types import Receive, Scope, Send
 from tests.serving.making import add_articles, config, folded, run
 from tests.serving.test_kill import payoffs
 
-from topstory.serving.config import Config
-from topstory.serving.pool import FOREVER
-from topstory.serving.records import Decided
-from topstory.serving.service import Service
-from topstory.serving.tickets import Ticket
+from topstory.serving.config.schema import Config
+from topstory.serving.journal.records import Decided
+from topstory.serving.service.receipts import Ticket
+from topstory.serving.service.service import Service
+from topstory.serving.state.pool import FOREVER
 from topstory.serving.workers.learner import Learner
-from topstory.serving.workers.messages import Denied, Earlier, Payments, Proposed, Settled, Taken
-from topstory.serving.workers.publishing import Publisher
+from topstory.serving.workers.shared_memory.publisher import Publisher
+from topstory.serving.workers.wire import Denied, Earlier, Payments, Proposed, Settled, Taken
 
 T = TypeVar("T")
 USER = pack("<4d", 0.2, 0.3, 0.5, 1.0)

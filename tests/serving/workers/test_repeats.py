@@ -10,8 +10,8 @@ from tests.serving.processes import Served
 from tests.serving.workers.test_workers import USER, everywhere
 
 import topstory as ts
-from topstory.serving.messages import ArticleRequest
-from topstory.serving.refusals import Refused
+from topstory.serving.api.errors import Refused
+from topstory.serving.api.messages import ArticleRequest
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -20,11 +20,11 @@ from tests.serving.processes import Served, eventually
 from tests.serving.test_kill import payoffs
 
 import topstory as ts
-from topstory.serving.archive import export
-from topstory.serving.messages import ArticleRequest, Decision
-from topstory.serving.records import Decided
-from topstory.serving.refusals import Refused
-from topstory.serving.sqlite_journal import SqliteJournal
+from topstory.serving.api.errors import Refused
+from topstory.serving.api.messages import ArticleRequest, Decision
+from topstory.serving.journal.records import Decided
+from topstory.serving.journal.sqlite import SqliteJournal
+from topstory.serving.upkeep.journal_export import export
 
 T = TypeVar("T")
 USER = [0.2, 0.3, 0.5, 1.0]

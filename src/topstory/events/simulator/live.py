@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events.columns.times import as_datetime
 from topstory.events.simulator.window import Window
-from topstory.events.times import as_datetime
 from topstory.kernels.simulation import draw_click
 
 Floats = npt.NDArray[np.float64]

@@ -13,18 +13,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.appending import Appender
-from topstory.events.articles import ArticleTable
-from topstory.events.columns import blocks
-from topstory.events.folder import check_replaceable
+from topstory.events.columns.articles import ArticleTable
+from topstory.events.columns.checks import blocks
+from topstory.events.columns.times import SECOND, Times
+from topstory.events.columns.visitors import Visitors
+from topstory.events.folder.append import Appender
+from topstory.events.folder.contents import check_replaceable
+from topstory.events.formats.yahoo.write_r6a import write_r6a_parts
 from topstory.events.log import EventLog
-from topstory.events.replacing import replacing
 from topstory.events.simulator.settings import Settings
-from topstory.events.simulator.sight import Sight
+from topstory.events.simulator.site_view import Sight
 from topstory.events.simulator.window import Window
-from topstory.events.times import SECOND, Times
-from topstory.events.visitors import Visitors
-from topstory.events.writers.r6a import write_r6a_parts
+from topstory.files import replaced_folder
 from topstory.kernels.simulation import show, visit
 
 CHUNK = 1 << 19  # events drawn at a time, on one core
@@ -88,7 +88,7 @@ class RandomTraffic:
         if format == "r6a":
             write_r6a_parts(parts(), out, lambda _: None)
         elif format == "log":
-            with replacing(out, check_replaceable) as fresh, Appender(fresh) as appender:
+            with replaced_folder(out, check_replaceable) as fresh, Appender(fresh) as appender:
                 for part in parts():
                     appender.append(part)
                 appender.finish()

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns import ArrayRecord
-from topstory.events.pools import PoolTable
+from topstory.events.columns.checks import ArrayRecord
+from topstory.events.columns.pools import PoolTable
 from topstory.events.simulator.newsroom import Article, Newsroom, day_curve, topics_of
 from topstory.events.simulator.settings import Settings
 from topstory.events.simulator.taste import Taste

@@ -13,17 +13,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
+from topstory.events.columns.times import SECOND, Moment, moment
 from topstory.events.log import EventLog
 from topstory.events.simulator.live import Played, Player, Visit, play, visits_of
 from topstory.events.simulator.newsroom import Newsroom
 from topstory.events.simulator.population import Population
 from topstory.events.simulator.random_traffic import Progress, RandomTraffic, Written
 from topstory.events.simulator.settings import Settings
-from topstory.events.simulator.sight import Features, Sight, look
+from topstory.events.simulator.site_view import Features, Sight, look
 from topstory.events.simulator.taste import Taste
 from topstory.events.simulator.truth import Ceilings, ceilings
 from topstory.events.simulator.window import Window
-from topstory.events.times import SECOND, Moment, moment
 
 Floats = npt.NDArray[np.float64]
 

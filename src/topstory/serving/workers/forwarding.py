@@ -7,10 +7,10 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from topstory.serving.answering import Gone, header, read_body
-from topstory.serving.keys import Keys
-from topstory.serving.workers.front import Say
-from topstory.serving.workers.messages import Answered, Forwarded
+from topstory.serving.http.asgi import Gone, header, read_body
+from topstory.serving.security.api_keys import Keys
+from topstory.serving.workers.frontend import Say
+from topstory.serving.workers.wire import Answered, Forwarded
 
 
 class Forwarding:

@@ -9,16 +9,17 @@ from functools import partial
 import msgspec
 from starlette.types import ASGIApp
 
-from topstory.serving.commits import overloaded
-from topstory.serving.ledger import Wanted, not_written
-from topstory.serving.messages import Acknowledged, FeedbackRequest
-from topstory.serving.records import Decided
-from topstory.serving.refusals import Refused
-from topstory.serving.remembering import Remembered
-from topstory.serving.replies import attempt
-from topstory.serving.service import Service
+from topstory.serving.api.errors import Refused
+from topstory.serving.api.messages import Acknowledged, FeedbackRequest
+from topstory.serving.journal.group_commit import overloaded
+from topstory.serving.journal.records import Decided
+from topstory.serving.service.recent_decisions import Remembered
+from topstory.serving.service.replies import attempt
+from topstory.serving.service.sequencer import Wanted, not_written
+from topstory.serving.service.service import Service
 from topstory.serving.workers.forwarding import answered
-from topstory.serving.workers.messages import (
+from topstory.serving.workers.shared_memory.publisher import Publisher
+from topstory.serving.workers.wire import (
     Denied,
     Earlier,
     Forwarded,
@@ -29,7 +30,6 @@ from topstory.serving.workers.messages import (
     Settled,
     Taken,
 )
-from topstory.serving.workers.publishing import Publisher
 
 Say = Callable[[msgspec.Struct], None]
 

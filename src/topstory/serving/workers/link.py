@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from topstory.serving.workers.messages import Decoder
+from topstory.serving.workers.wire import Decoder
 
 _LENGTH = Struct("<I")
 _encoder = msgspec.msgpack.Encoder()

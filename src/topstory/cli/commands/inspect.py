@@ -1,0 +1,131 @@
+"""`topstory inspect`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from topstory.events import Inspection
+
+MOST = 10  # rows of a table; --json has them all
+
+
+def inspect(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="The log's folder.")],
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document instead of tables.")
+    ] = False,
+) -> None:
+    """What is in a log, and whether it is fit for replay."""
+    import topstory as ts
+    from topstory.cli.output.consoles import answers
+    from topstory.cli.output.printing import print_json
+
+    found = ts.inspect(ts.EventLog.read(log))
+    if json:
+        print_json(found)
+    else:
+        _show(str(log), found, answers())
+
+
+def _show(name: str, found: "Inspection", console: "Console") -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    facts = Table(box=None, show_header=False, pad_edge=False, title=escape(name))
+    facts.title_justify, facts.title_style = "left", "bold"
+    for fact, value in _facts(found):
+        facts.add_row(fact, value)
+    console.print(facts)
+    for table in _tables(found):
+        console.print()
+        console.print(table)
+    console.print()
+    for i, sentence in enumerate(found.verdict):
+        style = ("bold green" if found.fit else "bold red") if i == 0 else None
+        console.print(sentence, style=style, markup=False, soft_wrap=True)
+
+
+def _facts(found: "Inspection") -> Iterator[tuple[str, str]]:
+    from topstory.cli.output.numbers import count, number
+
+    yield "events", f"{found.events:,}"
+    yield "CTR", number(found.ctr, 4)
+    if found.binary:
+        yield "payoff", "0 or 1"
+    elif found.lowest_payoff is not None:
+        yield "payoff", f"{found.lowest_payoff:g} to {found.highest_payoff:g}"
+    yield (
+        "context",
+        count(found.dimension, "feature")
+        + (", zeros and ones" if found.sparse else "")
+        + f"; {found.duplicate_contexts:.1%} of events repeat an earlier one's",
+    )
+    features = found.article_features
+    yield (
+        "articles",
+        f"{found.articles:,}, "
+        + ("no features" if features is None else f"{count(features, 'feature')} each"),
+    )
+    if found.median_pool is not None:
+        yield (
+            "pools",
+            f"{found.pools:,}, of {found.largest_pool} articles"
+            if found.smallest_pool == found.largest_pool
+            else f"{found.pools:,}, of {found.smallest_pool} to {found.largest_pool} articles "
+            f"(median {found.median_pool:g})",
+        )
+    if found.lowest_propensity is None:
+        yield "propensities", "not recorded: taken as 1 / the pool's size"
+    else:
+        yield (
+            "propensities",
+            f"recorded, {found.lowest_propensity:.4g} to {found.highest_propensity:.4g}",
+        )
+    tested = found.uniformity
+    yield (
+        "uniformity",
+        f"chi-square {tested.statistic:.1f}, {tested.degrees_of_freedom} degrees of freedom, "
+        f"p = {tested.p_value:.2g}",
+    )
+
+
+def _tables(found: "Inspection") -> Iterator["Table"]:
+    from rich.markup import escape
+
+    from topstory.cli.output.numbers import number
+    from topstory.cli.output.tables import plain_table
+
+    if found.days:
+        days = plain_table("day (UTC)", "events", "CTR")
+        for day in found.days:
+            days.add_row(day.date.isoformat(), f"{day.events:,}", number(day.ctr, 4))
+        yield days
+    if found.by_article:
+        shown = plain_table("most shown", "times", "CTR", "first shown", "last shown")
+        for article in found.by_article[:MOST]:
+            times = (article.first_shown, article.last_shown)
+            shown.add_row(
+                escape(article.article),
+                f"{article.shown:,}",
+                number(article.ctr, 4),
+                *(f"{time:%Y-%m-%d %H:%M}" if time else "–" for time in times),
+            )
+        yield shown
+    if found.uniformity.standouts:
+        standouts = plain_table("standing out", "shown", "expected", "z")
+        for each in found.uniformity.standouts[:MOST]:
+            standouts.add_row(
+                escape(each.article), f"{each.shown:,}", f"{each.expected:,.1f}", f"{each.z:+.1f}"
+            )
+        yield standouts
+    if found.uniformity.never_shown:
+        never = plain_table("listed, never shown", "pools", "events")
+        for listed in found.uniformity.never_shown[:MOST]:
+            never.add_row(escape(listed.article), f"{listed.pools:,}", f"{listed.events:,}")
+        yield never

@@ -1,0 +1,1 @@
+"""Printing: consoles, tables, progress bars, numbers."""

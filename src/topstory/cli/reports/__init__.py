@@ -1,0 +1,1 @@
+"""What a command answers: records for people and for --json."""

@@ -1,0 +1,1 @@
+"""The parts of a log in memory, one file each."""

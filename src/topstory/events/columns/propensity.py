@@ -1,0 +1,54 @@
+"""With what probability it was shown."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from topstory.events.columns.checks import blocks, reals
+from topstory.events.columns.pools import PoolTable
+
+# float32 keeps 7 digits; what agrees with 1/K to six is 1/K written down.
+TOLERANCE = 1e-6
+
+
+def uniform(pool: npt.NDArray[np.int32], pools: PoolTable) -> npt.NDArray[np.float32]:
+    """(n,) 1 / the size of each event's pool."""
+    return (1.0 / pools.sizes).astype(np.float32)[pool]
+
+
+def recorded(
+    propensity: npt.ArrayLike | None, pool: npt.NDArray[np.int32], pools: PoolTable
+) -> npt.NDArray[np.float32] | None:
+    """Propensities as given, checked; None if they say no more than that the log is uniform.
+
+    >>> pools, pool = PoolTable(np.array([0, 2]), np.array([0, 1], np.int32)), np.zeros(2, np.int32)
+    >>> recorded([0.5, 0.5], pool, pools) is None
+    True
+    >>> recorded([0.9, 0.0], pool, pools)
+    Traceback (most recent call last):
+    ...
+    ValueError: row 1: propensity 0.0 is outside (0, 1]; it is the probability with which the \
+shown article was chosen
+    """
+    if propensity is None:
+        return None
+    column = reals("propensity", propensity, len(pool))
+    check_propensity(column, propensity)
+    sizes = pools.sizes
+    for start, stop in blocks(len(pool)):
+        # |p - 1/K| <= tolerance/K, multiplied through by K
+        if (np.abs(column[start:stop] * sizes[pool[start:stop]] - 1.0) > TOLERANCE).any():
+            return column
+    return None
+
+
+def check_propensity(column: npt.NDArray[np.float32], given: npt.ArrayLike) -> None:
+    """Refuse a probability outside (0, 1], naming its row and the value given."""
+    bad = ~((column > 0) & (column <= 1))
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"row {row}: propensity {np.asarray(given)[row]} is outside (0, 1]; "
+            "it is the probability with which the shown article was chosen"
+        )

@@ -1,0 +1,92 @@
+"""Who came, where that is known: users who visit again and again, and their raw profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from topstory.events.columns.checks import ArrayRecord, first_row, numbers, one_per_event, owned
+from topstory.events.columns.contexts import SparseContexts, as_contexts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, eq=False)
+class Visitors(ArrayRecord):
+    """For each event the number of its user, and for each user the context and the profile.
+
+    >>> visitors = Visitors.of([[0.2, 1.0], [0.7, 1.0]], number=[0, 1, 0], profiles=None)
+    >>> visitors.contexts[visitors.number]
+    array([[0.2, 1. ],
+           [0.7, 1. ],
+           [0.2, 1. ]], dtype=float32)
+    """
+
+    number: npt.NDArray[np.int32]  # (n,) the event's user: a row of the two below
+    contexts: npt.NDArray[np.float32]  # (V, d)
+    profiles: pa.Table | None  # V rows
+
+    @classmethod
+    def of(cls, users: Any, number: npt.ArrayLike, profiles: Any) -> Visitors:
+        """From contexts (V, d), or None for the constant alone, and the number of each event."""
+        found = numbers("visitor", number, kinds="iu")
+        one_per_event("visitor", found, found.size)
+        table = None
+        if profiles is not None:
+            from topstory.events.columns.profiles import as_profiles
+
+            table = as_profiles("profiles", profiles, None if users is None else len(users))
+            users = np.ones((len(table), 1)) if users is None else users
+        elif users is None:
+            raise ValueError("visitor says who came: give their contexts as users, or profiles")
+        contexts = as_contexts(users)
+        if isinstance(contexts, SparseContexts):
+            raise ValueError("users who are numbered by visitor need dense contexts")
+        check_numbers(found, len(contexts), "row ")
+        return cls(owned(number, found, np.int32), contexts, table)
+
+    def __getitem__(self, rows: Any) -> Visitors:
+        return replace(self, number=self.number[rows])
+
+
+def check_numbers(found: npt.NDArray[Any], users: int, where: str, start: int = 0) -> None:
+    """Refuse a visitor who is not one of the users."""
+    row = first_row(
+        len(found), lambda low, high: (found[low:high] < 0) | (found[low:high] >= users)
+    )
+    if row is not None:
+        raise ValueError(
+            f"{where}{start + row}: visitor {found[row]}; there are {users} users, from 0 on"
+        )
+
+
+def join_visitors(parts: Sequence[Visitors | None]) -> Visitors | None:
+    """The visitors of logs one after the other; None if some log does not know them.
+
+    Logs of one population (parts of one log, or of one simulated world) go on sharing it.
+    """
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts):
+        return None
+    first = known[0]
+    if all(part.contexts is first.contexts and part.profiles is first.profiles for part in known):
+        return replace(first, number=np.concatenate([part.number for part in known]))
+    import pyarrow as pa
+
+    from topstory.events.columns.profiles import as_profiles, same_columns
+
+    profiles = [part.profiles for part in known]
+    tables = [table for table in profiles if table is not None]
+    starts = np.cumsum([0, *(len(part.contexts) for part in known)]).astype(np.int32)
+    contexts = np.concatenate([part.contexts for part in known])
+    table = None
+    if tables and same_columns(profiles):
+        table = as_profiles("profiles", pa.concat_tables(tables), len(contexts))
+    return Visitors(
+        np.concatenate([p.number + s for p, s in zip(known, starts, strict=False)]), contexts, table
+    )

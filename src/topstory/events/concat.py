@@ -1,0 +1,135 @@
+"""Logs one after the other, their articles and pools united."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from topstory.events.columns.articles import ArticleTable, unite_profiles
+from topstory.events.columns.contexts import Contexts, SparseContexts
+from topstory.events.columns.pools import Indices, PoolTable
+from topstory.events.columns.positions import position_type
+from topstory.events.columns.times import Times
+from topstory.events.columns.visitors import join_visitors
+from topstory.events.log import EventLog
+
+
+def concat(logs: Iterable[EventLog]) -> EventLog:
+    """`EventLog.concat`: articles are united by id, pools where they list the same in order."""
+    logs = list(logs)
+    if not logs:
+        raise ValueError("nothing to concatenate: pass at least one log")
+    if len(logs) == 1:
+        return logs[0]
+    articles, article_maps = _unite_articles([log.article_table for log in logs])
+    pools, pool_maps = _unite_pools([log.pool_table for log in logs], article_maps)
+    propensity = None
+    if any(log.recorded_propensity is not None for log in logs):
+        propensity = np.concatenate([log.propensity for log in logs])
+    return EventLog(
+        users=join_users([log.users for log in logs]),
+        pool=np.concatenate([new[log.pool] for new, log in zip(pool_maps, logs, strict=True)]),
+        position=np.concatenate([log.position for log in logs]).astype(position_type(pools)),
+        payoff=np.concatenate([log.payoff for log in logs]),
+        recorded_propensity=propensity,
+        times=_join_times(logs),
+        pool_table=pools,
+        article_table=articles,
+        visitors=join_visitors([log.visitors for log in logs]),
+    )
+
+
+def _unite_articles(tables: Sequence[ArticleTable]) -> tuple[ArticleTable, list[Indices]]:
+    """All articles in order of appearance, and for each table old index -> new index."""
+    first = tables[0]
+    if all(table is first for table in tables):
+        same = np.arange(len(first.ids), dtype=np.int32)
+        return first, [same] * len(tables)
+    ids = tuple(dict.fromkeys(key for table in tables for key in table.ids))
+    united = ArticleTable(ids, profiles=unite_profiles(ids, tables))
+    maps = [np.array([united.index[key] for key in table.ids], np.int32) for table in tables]
+    described = [table.features is not None for table in tables if table.ids]
+    if not any(described):
+        return united, maps
+    if not all(described):
+        raise ValueError(
+            "some logs have article features and some have none; "
+            "give all of them features, or none, before concatenating"
+        )
+    width = next(table.features.shape[1] for table in tables if table.features is not None)
+    features = np.full((len(ids), width), np.nan)
+    for number, (table, new) in enumerate(zip(tables, maps, strict=True)):
+        if table.features is None:
+            continue
+        if table.features.shape[1] != width:
+            raise ValueError(
+                f"log {number} has {table.features.shape[1]} article features, "
+                f"but those before it have {width}"
+            )
+        before = features[new]
+        conflict = ~np.isnan(before).all(axis=1) & (before != table.features).any(axis=1)
+        if conflict.any():
+            at = int(conflict.argmax())
+            raise ValueError(
+                f"article {table.ids[at]!r} has features {table.features[at].tolist()} in log "
+                f"{number} but {before[at].tolist()} before it; rename one of them"
+            )
+        features[new] = table.features
+    return replace(united, features=features), maps
+
+
+def _unite_pools(
+    tables: Sequence[PoolTable], article_maps: Sequence[Indices]
+) -> tuple[PoolTable, list[Indices]]:
+    """All distinct pools in order of appearance, and for each table old number -> new number."""
+    if all(table is tables[0] for table in tables):
+        same = np.arange(len(tables[0]), dtype=np.int32)
+        return tables[0], [same] * len(tables)
+    numbers: dict[bytes, int] = {}
+    maps = []
+    for table, new in zip(tables, article_maps, strict=True):
+        content, width = new[table.members].tobytes(), new.itemsize
+        bounds = (table.offsets * width).tolist()
+        keys = [content[a:b] for a, b in pairwise(bounds)]
+        maps.append(
+            np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
+        )
+    offsets = np.cumsum([0, *(len(key) // 4 for key in numbers)], dtype=np.int64)
+    return PoolTable(offsets, np.frombuffer(b"".join(numbers), np.int32)), maps
+
+
+def join_users(parts: Sequence[Contexts]) -> Contexts:
+    """Contexts one after the other; an error if they differ in dimension or kind."""
+    dimensions = [int(part.shape[1]) for part in parts]
+    if len(set(dimensions)) > 1:
+        raise ValueError(
+            f"the logs' contexts differ in length: {dimensions}; "
+            "only logs with the same user features can be one log"
+        )
+    sparse = [part for part in parts if isinstance(part, SparseContexts)]
+    dense = [part for part in parts if not isinstance(part, SparseContexts)]
+    if not sparse:
+        return np.concatenate(dense)
+    if dense:
+        raise ValueError("some logs have dense contexts and some sparse; make them all the same")
+    starts = np.cumsum([0, *(len(part.indices) for part in sparse)])
+    indptr = [part.indptr[:-1] + start for part, start in zip(sparse, starts, strict=False)]
+    return SparseContexts(
+        np.concatenate([*indptr, starts[-1:]]),
+        np.concatenate([part.indices for part in sparse]),
+        dimensions[0],
+    )
+
+
+def _join_times(logs: Sequence[EventLog]) -> Times | None:
+    times = [log.times for log in logs if log.times is not None]
+    if not times:
+        return None
+    if len(times) < len(logs):
+        raise ValueError("some logs have timestamps and some have none; give all of them, or none")
+    micros: npt.NDArray[np.int64] = np.concatenate([part.microseconds() for part in times])
+    return Times.from_microseconds(micros)

@@ -1,0 +1,260 @@
+"""A log written as it comes: batch after batch into a folder, in bounded memory."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+import numpy as np
+import pyarrow.parquet as pq
+
+from topstory.events.columns.contexts import take_contexts
+from topstory.events.columns.times import DAY, as_datetime
+from topstory.events.columns.visitors import Visitors
+from topstory.events.concat import join_users
+from topstory.events.folder.contents import (
+    ARTICLES,
+    EVENTS,
+    POOLS,
+    USERS,
+    Contents,
+    EventFile,
+    write_contents,
+)
+from topstory.events.folder.merge import Articles, Pools
+from topstory.events.folder.parquet_files import events_schema
+from topstory.events.folder.write import (
+    FILE,
+    FILES_PER_DAY,
+    ROW_GROUP,
+    Columns,
+    contents_of,
+    events_table,
+    parquet_writer,
+    write_articles,
+    write_users,
+)
+from topstory.events.log import EventLog
+
+HELD = 1 << 26  # bytes of events that wait for a full row group
+
+
+class Appender:
+    """Writes batches as one log into an existing empty folder; `finish` completes it.
+
+    Pools and articles are united as by `EventLog.concat`, but an article whose features differ
+    from those it had before keeps the first: `appender.articles.changed` counts such batches.
+
+    >>> import tempfile
+    >>> log = EventLog.from_arrays(np.ones((1, 1)), [["a", "b"]], [0], ["b"], [1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Appender(Path(folder)) as appender:
+    ...         appender.append(log)
+    ...         appender.append(log)
+    ...         contents = appender.finish()
+    ...     EventLog.read(folder)
+    <EventLog: 2 events, 2 articles, 1 pool, untimed, CTR 1.0000>
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.articles = Articles()
+        self._pools = Pools(folder / POOLS)
+        self._contents: Contents | None = None
+        self._visitors: Visitors | None = None
+        self._files: list[EventFile] = []
+        self._names: dict[str, int] = {}  # how many files a name has already
+        self._day: int | None = None  # None: cut by rows
+        self._shuffled = False
+        self._waiting: list[Columns] = []
+        self._rows, self._bytes = 0, 0  # of what is waiting
+        self._in_file = 0
+        self._writer: pq.ParquetWriter | None = None
+        # Compressing takes a core of its own; one row group at most waits for it.
+        self._thread = ThreadPoolExecutor(1, "append")
+        self._job: Future[None] | None = None
+        (folder / EVENTS).mkdir()
+
+    def __enter__(self) -> Appender:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._thread.shutdown(cancel_futures=True)
+        if self._writer is not None:
+            self._writer.close()
+        self._pools.close()
+
+    def append(self, log: EventLog) -> None:
+        """Add a batch of events."""
+        self._agree(log)
+        if not len(log):
+            return
+        self._meet(log.visitors)
+        article = self.articles.unite(log.article_table)
+        events = Columns(
+            times=None if log.times is None else log.times.microseconds(),
+            users=log.users,
+            visitor=None if log.visitors is None else log.visitors.number,
+            pool=self._pools.unite(log, article, self.articles),
+            shown=article[log.shown_index],
+            payoff=log.payoff,
+            propensity=log.propensity,
+        )
+        if events.times is None or self._shuffled:
+            self._add(events)
+            return
+        days = events.times // DAY
+        starts = [0, *(np.flatnonzero(np.diff(days)) + 1).tolist()]
+        many = {file.name[: len("events/2009-05-01")] for file in self._files}
+        if len(self._files) + len(starts) > FILES_PER_DAY * max(len(many), 10):
+            self._shuffled = True  # from here on it is cut by rows
+            self._turn(None)
+            self._add(events)
+            return
+        for start, stop in zip(starts, [*starts[1:], len(days)], strict=True):
+            if self._day != days[start]:
+                self._turn(int(days[start]))
+            self._add(_rows(events, start, stop))
+
+    def finish(self) -> Contents:
+        """Write what is left, and the table of contents."""
+        if self._contents is None:
+            raise ValueError("there were no events to write")
+        self._end_file()
+        self._settle()
+        articles = self.articles.table()
+        write_articles(self._folder / ARTICLES, articles)
+        if self._visitors is not None:
+            write_users(self._folder / USERS, self._visitors)
+        pools = self._pools.finish(self.articles)
+        features, profiles = articles.features, articles.profiles
+        contents = msgspec.structs.replace(
+            self._contents,
+            events=sum(file.events for file in self._files),
+            articles=len(articles.ids),
+            pools=pools,
+            article_features=None if features is None else features.shape[1],
+            article_profile=None if profiles is None else tuple(profiles.column_names),
+            files=tuple(self._files),
+        )
+        write_contents(self._folder, contents)
+        return contents
+
+    def _agree(self, log: EventLog) -> None:
+        contents = contents_of(log)
+        before = self._contents or contents
+        for key in ("dimension", "contexts", "timed", "users"):
+            if getattr(before, key) != getattr(contents, key):
+                raise ValueError(
+                    f"the events do not go together: {key} is {getattr(before, key)!r} at first "
+                    f"and then {getattr(contents, key)!r}"
+                )
+        recorded = before.recorded_propensity or contents.recorded_propensity
+        self._contents = msgspec.structs.replace(before, recorded_propensity=recorded)
+
+    def _meet(self, visitors: Visitors | None) -> None:
+        """Batches that know their visitors must be of one population."""
+        before = self._visitors or visitors
+        if visitors is not None and before is not None:
+            if visitors.contexts is not before.contexts or visitors.profiles is not before.profiles:
+                raise ValueError("the events do not go together: their visitors' tables differ")
+            self._visitors = visitors
+
+    def _turn(self, day: int | None) -> None:
+        """Another day begins, and another file."""
+        self._end_file()
+        self._day = day
+
+    def _add(self, events: Columns) -> None:
+        """Add events of one file; begin another where it is full."""
+        start, total = 0, len(events.pool)
+        while start < total:
+            stop = min(total, start + ROW_GROUP - self._rows, start + FILE - self._in_file)
+            part = _rows(events, start, stop)
+            self._waiting.append(part)
+            self._rows += stop - start
+            self._in_file += stop - start
+            self._bytes += part.users.nbytes + 28 * (stop - start)
+            if self._rows == ROW_GROUP or self._bytes > HELD:
+                self._flush()
+            if self._in_file == FILE:
+                self._end_file()
+            start = stop
+
+    def _flush(self) -> None:
+        """Hand over what is waiting as a row group."""
+        if not self._rows:
+            return
+        assert self._contents is not None
+        schema = events_schema(self._contents)
+        if self._writer is None:
+            name = self._name()
+            self._files.append(EventFile(name, 0))
+            self._writer = parquet_writer(self._folder / name, schema)
+        file = self._files[-1]
+        self._files[-1] = EventFile(file.name, file.events + self._rows)
+        waiting, writer, ids = self._waiting, self._writer, self.articles.ids
+        self._waiting, self._rows, self._bytes = [], 0, 0
+
+        def work() -> None:
+            table = events_table(_join(waiting), ids, schema)
+            writer.write_table(table, row_group_size=ROW_GROUP)
+
+        self._settle()
+        self._job = self._thread.submit(work)
+
+    def _settle(self) -> None:
+        job, self._job = self._job, None
+        if job is not None:
+            job.result()
+
+    def _end_file(self) -> None:
+        self._flush()
+        if self._writer is not None:
+            self._settle()
+            self._writer.close()
+        self._writer, self._in_file = None, 0
+
+    def _name(self) -> str:
+        if self._day is None:
+            again = self._names.get("part", 0)
+            self._names["part"] = again + 1
+            return f"{EVENTS}/part-{again:05d}.parquet"
+        day = as_datetime(self._day * DAY).date().isoformat()
+        again = self._names.get(day, 0)
+        self._names[day] = again + 1
+        return f"{EVENTS}/{day}{f'-{again}' if again else ''}.parquet"
+
+
+def _rows(events: Columns, start: int, stop: int) -> Columns:
+    rows = slice(start, stop)
+    return Columns(
+        times=None if events.times is None else events.times[rows],
+        users=take_contexts(events.users, rows),
+        visitor=None if events.visitor is None else events.visitor[rows],
+        pool=events.pool[rows],
+        shown=events.shown[rows],
+        payoff=events.payoff[rows],
+        propensity=events.propensity[rows],
+    )
+
+
+def _join(parts: list[Columns]) -> Columns:
+    times = [part.times for part in parts if part.times is not None]
+    visitors = [part.visitor for part in parts if part.visitor is not None]
+    return Columns(
+        times=np.concatenate(times) if times else None,
+        users=join_users([part.users for part in parts]),
+        visitor=np.concatenate(visitors) if visitors else None,
+        pool=np.concatenate([part.pool for part in parts]),
+        shown=np.concatenate([part.shown for part in parts]),
+        payoff=np.concatenate([part.payoff for part in parts]),
+        propensity=np.concatenate([part.propensity for part in parts]),
+    )

@@ -1,0 +1,137 @@
+"""The articles and pools of many batches made one: what a log that is written bit by bit needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from topstory.events.columns.articles import ArticleTable, unite_profiles
+from topstory.events.columns.pools import Indices
+from topstory.events.folder.parquet_files import pools_schema
+from topstory.events.folder.write import parquet_writer, pools_columns
+from topstory.events.log import EventLog
+
+KNOWN = 1 << 26  # bytes of pools that are recognised when they come again
+WAITING = 1 << 22  # pool members that wait to be written
+
+
+class Articles:
+    """Articles in order of appearance; the first features an article has are its features.
+
+    >>> articles = Articles()
+    >>> articles.unite(ArticleTable.from_mapping({"a": [1.0], "b": [2.0]}))
+    array([0, 1], dtype=int32)
+    >>> articles.unite(ArticleTable.from_mapping({"b": [3.0], "c": [4.0]}))
+    array([1, 2], dtype=int32)
+    >>> articles.ids, articles.features().ravel(), articles.changed
+    (['a', 'b', 'c'], array([1., 2., 4.]), {'b': 1})
+    """
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.changed: dict[str, int] = {}  # id -> batches that gave it other features
+        self._index: dict[str, int] = {}
+        self._features: list[npt.NDArray[np.float64]] = []
+        self._width: int | None = None
+        self._described: list[ArticleTable] = []  # those with raw profiles
+
+    def unite(self, table: ArticleTable) -> Indices:
+        """Index in the table -> index here."""
+        if not table.ids:
+            return np.empty(0, np.int32)
+        width = None if table.features is None else table.features.shape[1]
+        if self.ids and width != self._width:
+            raise ValueError(
+                "the articles do not go together: they have "
+                f"{self._width or 'no'} features at first and then {width or 'no'}"
+            )
+        self._width = width
+        if table.profiles is not None and table not in self._described[-1:]:
+            self._described.append(table)
+        new = np.empty(len(table.ids), np.int32)
+        for i, key in enumerate(table.ids):
+            new[i] = self._index.setdefault(key, len(self.ids))
+            if new[i] == len(self.ids):
+                self.ids.append(key)
+                if table.features is not None:
+                    self._features.append(table.features[i].copy())
+            elif table.features is not None and (
+                self._features[new[i]].tobytes() != table.features[i].tobytes()
+            ):
+                self.changed[key] = self.changed.get(key, 0) + 1
+        return new
+
+    def features(self) -> npt.NDArray[np.float64] | None:
+        """(A, m), or None."""
+        return np.array(self._features) if self._features else None
+
+    def table(self) -> ArticleTable:
+        """All of them."""
+        profiles = unite_profiles(self.ids, self._described)
+        return ArticleTable(tuple(self.ids), self.features(), profiles)
+
+
+class Pools:
+    """Pools in order of appearance, written to a file as they come."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: pq.ParquetWriter | None = None
+        self._numbers: dict[bytes, int] = {}
+        self._known = 0
+        self._total, self._written = 0, 0
+        self._waiting: list[bytes] = []
+        self._members = 0
+
+    def unite(self, log: EventLog, article: Indices, articles: Articles) -> Indices:
+        """(n,) the number of each event's pool here; `article`: index in the log -> index here."""
+        new = np.full(len(log.pool_table), -1, np.int32)
+        offsets = log.pool_offsets
+        for pool in np.flatnonzero(np.bincount(log.pool, minlength=len(new))).tolist():
+            key = article[log.pool_members[offsets[pool] : offsets[pool + 1]]].tobytes()
+            number = self._numbers.get(key)
+            if number is None:
+                number = self._add(key)
+            new[pool] = number
+        if self._members > WAITING:
+            self._write(articles)
+        return new[log.pool]
+
+    def finish(self, articles: Articles) -> int:
+        """Write the last of them; how many there are."""
+        self._write(articles)
+        self.close()
+        return self._total
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _add(self, key: bytes) -> int:
+        self._known += len(key) + 128
+        if self._known > KNOWN:  # one that comes again is then listed again, which harms nobody
+            self._numbers.clear()
+            self._known = len(key) + 128
+        number = self._numbers[key] = self._total
+        self._total += 1
+        self._waiting.append(key)
+        self._members += len(key) // 4
+        return number
+
+    def _write(self, articles: Articles) -> None:
+        if self._writer is None:
+            self._writer = parquet_writer(self._path, pools_schema())
+        sizes = [0, *(len(key) // 4 for key in self._waiting)]
+        members = np.frombuffer(b"".join(self._waiting), np.int32)
+        ids = pa.array(articles.ids, pa.string())
+        self._writer.write_table(
+            pools_columns(self._written, np.cumsum(sizes, dtype=np.int64), members, ids)
+        )
+        self._written = self._total
+        self._waiting, self._members = [], 0

@@ -1,0 +1,138 @@
+"""A log's Parquet files: their columns, and errors that name the file and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from topstory.events.columns.positions import is_text
+from topstory.events.folder.contents import CONTENTS, Contents
+
+BATCH = 1 << 17  # rows decoded at a time: a few megabytes
+
+
+def events_schema(contents: Contents) -> pa.Schema:
+    """Of the files of events."""
+    if contents.users is not None:
+        user: tuple[str, pa.DataType] = ("visitor", pa.int32())
+    elif contents.contexts == "sparse":
+        user = ("user", pa.list_(_element(pa.int32())))
+    else:
+        user = ("user", pa.list_(_element(pa.float32()), contents.dimension))
+    columns = [
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        user,
+        ("pool", pa.int32()),
+        ("shown", pa.dictionary(pa.int32(), pa.string())),
+        ("payoff", pa.float32()),
+        ("propensity", pa.float32()),
+    ]
+    return _schema(columns if contents.timed else columns[1:])
+
+
+def users_schema(dimension: int) -> pa.Schema:
+    """Of `users.parquet`, its raw profiles aside."""
+    return _schema([("user", pa.list_(_element(pa.float32()), dimension))])
+
+
+def pools_schema() -> pa.Schema:
+    """Of `pools.parquet`."""
+    return _schema([("pool", pa.int32()), ("articles", pa.list_(_element(pa.string())))])
+
+
+def articles_schema(described: bool) -> pa.Schema:
+    """Of `articles.parquet`, with a column of features or without."""
+    columns: list[tuple[str, pa.DataType]] = [("article", pa.string())]
+    if described:
+        columns.append(("features", pa.list_(_element(pa.float64()))))
+    return _schema(columns)
+
+
+@contextmanager
+def opened(path: Path, schema: pa.Schema, rows: int) -> Iterator[pq.ParquetFile]:
+    """The Parquet file, with the columns of `schema` and as many rows as `log.json` counts."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: the log's {CONTENTS} lists this file, but it is missing")
+    with _naming(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        for field in schema:
+            _check_column(file.schema_arrow, field, path)
+        if file.metadata.num_rows != rows:
+            raise ValueError(
+                f"{path}: it has {file.metadata.num_rows} rows, but {CONTENTS} counts {rows}; "
+                "a part of the log was replaced: write the log anew"
+            )
+        yield file
+
+
+def batches(path: Path, schema: pa.Schema, rows: int) -> Iterator[tuple[int, Any]]:
+    """The file's rows in batches, each with the number of its first row; no nulls in them."""
+    with opened(path, schema, rows) as file:
+        start = 0
+        for batch in file.iter_batches(BATCH, columns=schema.names, use_threads=False):
+            for name in schema.names:
+                _check_nulls(batch.column(name), path, name)
+            yield start, batch
+            start += len(batch)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the system's own words: no permission, no such file
+        reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
+        raise ValueError(
+            f"{path}: damaged, or not a Parquet file ({reason}); restore it or write the log anew"
+        ) from error
+
+
+def _check_column(found: pa.Schema, wanted: Any, path: Path) -> None:
+    if found.names.count(wanted.name) != 1:
+        raise ValueError(
+            f"{path}: there is no column {wanted.name!r}; it has {', '.join(found.names)}"
+        )
+    kind = found.field(wanted.name).type
+    if not _agree(kind, wanted.type):
+        raise ValueError(f"{path}: column {wanted.name!r} must be {wanted.type}, but it is {kind}")
+
+
+def _check_nulls(column: Any, path: Path, name: str) -> None:
+    nested = isinstance(column, pa.ListArray | pa.FixedSizeListArray)
+    if column.null_count or (nested and column.flatten().null_count):
+        raise ValueError(f"{path}: column {name!r} has nulls; every event needs a value")
+
+
+def _agree(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a column of one type will do for the other: all string types are alike.
+
+    >>> _agree(pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
+    True
+    >>> _agree(pa.list_(pa.float32()), pa.list_(pa.float32(), 6))
+    False
+    """
+    if is_text(wanted):
+        return is_text(found)
+    if pa.types.is_list(wanted):
+        return pa.types.is_list(found) and _agree(found.value_type, wanted.value_type)
+    if pa.types.is_fixed_size_list(wanted):
+        return (
+            pa.types.is_fixed_size_list(found)
+            and found.list_size == wanted.list_size
+            and _agree(found.value_type, wanted.value_type)
+        )
+    return bool(found == wanted)
+
+
+def _element(kind: pa.DataType) -> Any:
+    return pa.field("element", kind, nullable=False)
+
+
+def _schema(columns: list[tuple[str, pa.DataType]]) -> pa.Schema:
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns])

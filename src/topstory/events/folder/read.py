@@ -1,0 +1,224 @@
+"""A folder of Parquet files into a log (docs/log-format.md)."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from topstory.events.columns.articles import ArticleTable
+from topstory.events.columns.contexts import Contexts, SparseContexts, check_sparse, unfit_rows
+from topstory.events.columns.pools import PoolTable
+from topstory.events.columns.positions import UNKNOWN, Finder, look_up, plain, position_type
+from topstory.events.columns.times import EARLIEST, LATEST, Times
+from topstory.events.columns.visitors import Visitors, check_numbers
+from topstory.events.folder.contents import (
+    ARTICLES,
+    CONTENTS,
+    POOLS,
+    USERS,
+    Contents,
+    read_contents,
+)
+from topstory.events.folder.parquet_files import batches, events_schema, opened
+from topstory.events.folder.read_tables import Users, read_articles, read_pools, read_users
+from topstory.events.log import EventLog
+from topstory.files import left_aside
+
+Array = npt.NDArray[Any]
+
+# A log that is replaced while it is read is simply read again; nobody replaces it this often.
+TRIES = 5
+
+
+def read(folder: str | PathLike[str]) -> EventLog:
+    """`EventLog.read`."""
+    folder = Path(folder)
+    for _ in range(TRIES):
+        before = _version(folder)
+        try:
+            log = _read(folder)
+        except (OSError, ValueError):
+            if before == _version(folder):
+                _point_to_interrupted(folder)
+                raise
+        else:
+            if before == _version(folder):
+                return log
+    raise OSError(f"{folder}: the log was replaced again and again while it was read; try again")
+
+
+def _version(folder: Path) -> tuple[int, ...]:
+    try:
+        stat = (folder / CONTENTS).stat()
+    except OSError:
+        return ()
+    return stat.st_dev, stat.st_ino, stat.st_ctime_ns
+
+
+def _point_to_interrupted(folder: Path) -> None:
+    aside = left_aside(Path(os.path.realpath(folder)))
+    if not folder.exists() and aside.is_dir():
+        raise FileNotFoundError(
+            f"{folder}: a write was interrupted while it replaced the log; "
+            f"the old one is whole: rename {aside.name} to {folder.name}"
+        )
+
+
+def _read(folder: Path) -> EventLog:
+    contents = read_contents(folder)
+    articles = read_articles(folder / ARTICLES, contents)
+    pools = read_pools(folder / POOLS, contents, articles)
+    users = None if contents.users is None else read_users(folder / USERS, contents)
+    files = [(folder / file.name, file.events) for file in contents.files]
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        # Every footer first: no memory is taken on the word of log.json alone.
+        for check in [threads.submit(_check_footer, contents, *file) for file in files]:
+            check.result()
+        columns = _Columns(contents, articles, pools, users)
+        jobs = [threads.submit(columns.fill, number, *file) for number, file in enumerate(files)]
+        try:
+            for job in jobs:
+                job.result()
+        finally:
+            threads.shutdown(cancel_futures=True)
+    return columns.log()
+
+
+def _check_footer(contents: Contents, path: Path, rows: int) -> None:
+    with opened(path, events_schema(contents), rows):
+        pass
+
+
+class _Columns:
+    """Columns of the final length; each file fills its own rows, so files may come in any order.
+
+    What is in a file is not trusted: everything `from_arrays` checks is checked again.
+    """
+
+    def __init__(
+        self, contents: Contents, articles: ArticleTable, pools: PoolTable, people: Users | None
+    ) -> None:
+        events = contents.events
+        self._contents, self._articles, self._pools = contents, articles, pools
+        self._people = people
+        self._visitor = np.empty(0 if people is None else events, np.int32)
+        self._starts = np.cumsum([0, *(file.events for file in contents.files)]).tolist()
+        self._known = pa.array(articles.ids, pa.string())
+        self._find = Finder(pools, len(articles.ids))
+        self._sparse = contents.contexts == "sparse"
+        # How many features are on is known only once a file is read.
+        self._parts: list[list[Array]] = [[] for _ in contents.files]
+        self._sizes = np.zeros(events + 1 if self._sparse else 0, np.int64)
+        self._users = np.empty((0 if self._sparse else events, contents.dimension), np.float32)
+        self._pool = np.empty(events, np.int32)
+        self._position = np.empty(events, position_type(pools))
+        self._payoff = np.empty(events, np.float32)
+        self._propensity = np.empty(events if contents.recorded_propensity else 0, np.float32)
+        self._micros = np.empty(events if contents.timed else 0, np.int64)
+
+    def fill(self, number: int, path: Path, rows: int) -> None:
+        """Read file `number` into its place."""
+        schema = events_schema(self._contents)
+        if not self._contents.recorded_propensity:
+            # Always in the file, for other tools; here it follows from the pools.
+            schema = schema.remove(schema.get_field_index("propensity"))
+        for start, batch in batches(path, schema, rows):
+            place = slice(self._starts[number] + start, self._starts[number] + start + len(batch))
+            where = f"{path}: row "
+            if self._people is None:
+                self._fill_users(batch.column("user"), place, number, where, start)
+            else:
+                visitor = _values(batch, "visitor")
+                check_numbers(visitor, len(self._people.contexts), where, start)
+                self._visitor[place] = visitor
+                self._users[place] = self._people.contexts[visitor]
+            self._fill_shown(batch, place, where, start)
+            payoff = _values(batch, "payoff")
+            _refuse(~np.isfinite(payoff), payoff, where, start, "payoff {}; it must be finite")
+            self._payoff[place] = payoff
+            if self._contents.recorded_propensity:
+                chance = _values(batch, "propensity")
+                bad = ~((chance > 0) & (chance <= 1))
+                _refuse(bad, chance, where, start, "propensity {}; it must lie in (0, 1]")
+                self._propensity[place] = chance
+            if self._contents.timed:
+                micros = batch.column("timestamp").view(pa.int64()).to_numpy()
+                bad = (micros < EARLIEST) | (micros > LATEST)
+                _refuse(bad, micros, where, start, "timestamp {} us; years go from 1 to 9999")
+                self._micros[place] = micros
+        # Else Arrow keeps what it no longer needs: 100 MB more after 5 M events.
+        pa.default_memory_pool().release_unused()
+
+    def log(self) -> EventLog:
+        """The log, once every file has been filled in."""
+        users: Contexts = self._users
+        if self._sparse:
+            indices = [part for parts in self._parts for part in parts]
+            users = SparseContexts(
+                np.cumsum(self._sizes),
+                np.concatenate([np.empty(0, np.int32), *indices]),
+                self._contents.dimension,
+            )
+        contents, people = self._contents, self._people
+        visitors = None
+        if people is not None:
+            visitors = Visitors(self._visitor, people.contexts, people.profiles)
+        return EventLog(
+            users=users,
+            pool=self._pool,
+            position=self._position,
+            payoff=self._payoff,
+            recorded_propensity=self._propensity if contents.recorded_propensity else None,
+            times=Times.from_microseconds(self._micros) if contents.timed else None,
+            pool_table=self._pools,
+            article_table=self._articles,
+            visitors=visitors,
+        )
+
+    def _fill_users(self, column: Any, place: slice, number: int, where: str, start: int) -> None:
+        values = column.flatten().to_numpy(zero_copy_only=False)
+        if not self._sparse:
+            users = values.reshape(len(column), -1)
+            if not np.isfinite(values).all():
+                _refuse(unfit_rows(users), users, where, start, "user {}; features must be finite")
+            self._users[place] = users
+            return
+        sizes = column.value_lengths().to_numpy(zero_copy_only=False)
+        indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)))
+        check_sparse(SparseContexts(indptr, values, self._contents.dimension), where, start)
+        self._sizes[place.start + 1 : place.stop + 1] = sizes
+        self._parts[number].append(values.copy())
+
+    def _fill_shown(self, batch: Any, place: slice, where: str, start: int) -> None:
+        pool = _values(batch, "pool")
+        bad = (pool < 0) | (pool >= len(self._pools))
+        _refuse(bad, pool, where, start, f"pool {{}}; there are {len(self._pools)} pools")
+        shown = batch.column("shown")
+        article = look_up(shown, self._known)
+        if article.min(initial=0) == UNKNOWN:
+            bad = article == UNKNOWN
+            _refuse(bad, shown, where, start, "shown article {} is not in articles.parquet")
+        position = self._find(pool, article)
+        if position.min(initial=0) == UNKNOWN:
+            bad = position == UNKNOWN
+            _refuse(bad, shown, where, start, "shown article {} is not in its pool")
+        self._pool[place] = pool
+        self._position[place] = position
+
+
+def _values(batch: Any, name: str) -> Array:
+    values: Array = batch.column(name).to_numpy()
+    return values
+
+
+def _refuse(bad: Array, values: Any, where: str, start: int, message: str) -> None:
+    if bad.any():
+        at = int(bad.argmax())
+        raise ValueError(f"{where}{start + at}: {message.format(plain(values[at]))}")

@@ -1,0 +1,125 @@
+"""The tables of a log's folder: its articles, its pools and, where they are known, its users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from topstory.events.columns.articles import ArticleTable, as_id
+from topstory.events.columns.contexts import unfit_rows
+from topstory.events.columns.pools import PoolTable
+from topstory.events.columns.positions import UNKNOWN, look_up
+from topstory.events.columns.profiles import as_profiles
+from topstory.events.folder.contents import ARTICLES, CONTENTS, Contents
+from topstory.events.folder.parquet_files import (
+    articles_schema,
+    batches,
+    opened,
+    pools_schema,
+    users_schema,
+)
+
+
+def read_articles(path: Path, contents: Contents) -> ArticleTable:
+    """`articles.parquet`."""
+    width = contents.article_features
+    ids: list[str] = []
+    features = np.empty((contents.articles, width or 0))
+    schema = articles_schema(described=width is not None)
+    for start, batch in batches(path, schema, contents.articles):
+        ids += batch.column("article").to_pylist()
+        if width is None:
+            continue
+        lists = batch.column("features")
+        odd = np.flatnonzero(lists.value_lengths().to_numpy(zero_copy_only=False) != width)
+        if len(odd):
+            raise ValueError(
+                f"{path}: row {start + odd[0]}: an article must have {width} features, "
+                f"as {CONTENTS} says"
+            )
+        rows = lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+        strange = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(strange):
+            raise ValueError(f"{path}: row {start + strange[0]}: features must be finite")
+        features[start : start + len(batch)] = rows
+    seen: set[str] = set()
+    for row, key in enumerate(ids):
+        as_id(key, f"{path}: row {row}")
+        if key in seen:
+            raise ValueError(f"{path}: row {row}: article {key!r} is listed twice")
+        seen.add(key)
+    profiles = None
+    if contents.article_profile is not None:
+        profiles = _read_profiles(path, contents.article_profile, contents.articles)
+    return ArticleTable(tuple(ids), None if width is None else features, profiles)
+
+
+def read_pools(path: Path, contents: Contents, articles: ArticleTable) -> PoolTable:
+    """`pools.parquet`."""
+    known = pa.array(articles.ids, pa.string())
+    offsets = np.zeros(contents.pools + 1, np.int64)
+    members = [np.empty(0, np.int32)]
+    for start, batch in batches(path, pools_schema(), contents.pools):
+        numbers = batch.column("pool").to_numpy()
+        if not np.array_equal(numbers, np.arange(start, start + len(batch))):
+            raise ValueError(
+                f"{path}: column 'pool' must count from 0 to {contents.pools - 1}, in order"
+            )
+        lists = batch.column("articles")
+        sizes = lists.value_lengths().to_numpy(zero_copy_only=False)
+        offsets[start + 1 : start + 1 + len(batch)] = sizes
+        ids = lists.flatten()
+        indices = look_up(ids, known)
+        if (indices == UNKNOWN).any():
+            at = int((indices == UNKNOWN).argmax())
+            number = start + int(np.searchsorted(np.cumsum(sizes), at, side="right"))
+            raise ValueError(
+                f"{path}: pool {number} lists unknown article {ids[at].as_py()!r}; "
+                f"add it to {ARTICLES}"
+            )
+        members.append(indices)
+    table = PoolTable(np.cumsum(offsets), np.concatenate(members))
+    try:
+        table.check(articles)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return table
+
+
+@dataclass(frozen=True, eq=False)
+class Users:
+    """Those who came, a row each."""
+
+    contexts: npt.NDArray[np.float32]  # (V, d)
+    profiles: pa.Table | None
+
+
+def read_users(path: Path, contents: Contents) -> Users:
+    """`users.parquet`."""
+    users = contents.users or 0
+    contexts = np.empty((users, contents.dimension), np.float32)
+    for start, batch in batches(path, users_schema(contents.dimension), users):
+        rows = batch.column("user").flatten().to_numpy(zero_copy_only=False)
+        rows = rows.reshape(len(batch), -1)
+        strange = np.flatnonzero(unfit_rows(rows))
+        if len(strange):
+            raise ValueError(f"{path}: row {start + strange[0]}: features must be finite")
+        contexts[start : start + len(batch)] = rows
+    profiles = None
+    if contents.user_profile is not None:
+        profiles = _read_profiles(path, contents.user_profile, users)
+    contexts.flags.writeable = False
+    return Users(contexts, profiles)
+
+
+def _read_profiles(path: Path, names: Sequence[str], rows: int) -> pa.Table:
+    with opened(path, pa.schema([]), rows) as file:
+        missing = [name for name in names if name not in file.schema_arrow.names]
+        if missing:
+            raise ValueError(f"{path}: there is no column {missing[0]!r}, though {CONTENTS} has it")
+        return as_profiles(str(path), file.read(columns=list(names)), rows)

@@ -1,0 +1,272 @@
+"""A log into a folder of Parquet files (docs/log-format.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from topstory.events.columns.articles import ArticleTable
+from topstory.events.columns.checks import BLOCK, blocks
+from topstory.events.columns.contexts import Contexts, SparseContexts
+from topstory.events.columns.times import Times, as_datetime
+from topstory.events.folder.contents import (
+    ARTICLES,
+    EVENTS,
+    FORMAT,
+    POOLS,
+    USERS,
+    VERSION,
+    Contents,
+    EventFile,
+    check_replaceable,
+    write_contents,
+)
+from topstory.events.folder.parquet_files import (
+    articles_schema,
+    events_schema,
+    pools_schema,
+    users_schema,
+)
+from topstory.files import replaced_folder
+
+if TYPE_CHECKING:
+    from topstory.events.columns.visitors import Visitors
+    from topstory.events.log import EventLog
+
+ROW_GROUP = BLOCK
+FILE = 4 * ROW_GROUP  # so that one long day is still read and written on several cores
+
+# A log that jumps between days more often than this is cut by rows instead: thousands of tiny
+# files serve nobody.
+FILES_PER_DAY = 10
+
+
+def write(log: EventLog, folder: str | PathLike[str]) -> None:
+    """`EventLog.write`."""
+    files = list(_files(log))
+    contents = msgspec.structs.replace(
+        contents_of(log),
+        events=len(log),
+        files=tuple(EventFile(name, stop - start) for name, start, stop in files),
+    )
+    with replaced_folder(Path(folder), check_replaceable) as fresh:
+        (fresh / EVENTS).mkdir()
+        write_articles(fresh / ARTICLES, log.article_table)
+        if log.visitors is not None:
+            write_users(fresh / USERS, log.visitors)
+        _write_pools(log, fresh / POOLS)
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            jobs = [
+                threads.submit(_write_events, log, contents, fresh / name, start, stop)
+                for name, start, stop in files
+            ]
+            try:
+                for job in jobs:
+                    job.result()
+            finally:
+                threads.shutdown(cancel_futures=True)
+        write_contents(fresh, contents)
+
+
+def contents_of(log: EventLog) -> Contents:
+    """What `log.json` says of the log, its number of events and its files aside."""
+    people, features = log.visitors, log.features
+    return Contents(
+        format=FORMAT,
+        version=VERSION,
+        events=0,
+        articles=len(log.article_ids),
+        pools=len(log.pool_table),
+        dimension=log.dimension,
+        contexts="sparse" if isinstance(log.users, SparseContexts) else "dense",
+        article_features=None if features is None else features.shape[1],
+        timed=log.times is not None,
+        recorded_propensity=log.recorded_propensity is not None,
+        files=(),
+        users=None if people is None else len(people.contexts),
+        user_profile=_names(log.profiles),
+        article_profile=_names(log.article_profiles),
+    )
+
+
+def _names(profiles: pa.Table | None) -> tuple[str, ...] | None:
+    return None if profiles is None else tuple(profiles.column_names)
+
+
+def _files(log: EventLog) -> Iterator[tuple[str, int, int]]:
+    """(name, first row, row after the last) of each file of events, in the log's order."""
+    runs = None if log.times is None else _runs(log.times)
+    if runs is None:
+        for number, (start, stop) in enumerate(blocks(len(log), FILE)):
+            yield f"{EVENTS}/part-{number:05d}.parquet", start, stop
+        return
+    seen: dict[str, int] = {}
+    for day, first, last in runs:
+        name = as_datetime(day * 86_400_000_000).date().isoformat()
+        for start, stop in blocks(last - first, FILE):
+            again = seen.get(name, 0)
+            seen[name] = again + 1
+            suffix = f"-{again}" if again else ""
+            yield f"{EVENTS}/{name}{suffix}.parquet", first + start, first + stop
+
+
+def _runs(times: Times) -> list[tuple[int, int, int]] | None:
+    """(day, first row, row after the last) of each run of one UTC day; None if too many."""
+    if not len(times):
+        return []
+    starts: list[int] = []
+    days: list[int] = []
+    for start, stop in blocks(len(times)):
+        block = times.days(start, stop)
+        turns = np.flatnonzero(np.diff(block)) + 1
+        if not days or block[0] != days[-1]:
+            turns = np.concatenate(([0], turns))
+        starts.extend((turns + start).tolist())
+        days.extend(block[turns].tolist())
+        if len(days) > FILES_PER_DAY * max(len(set(days)), 10):
+            return None
+    return list(zip(days, starts, [*starts[1:], len(times)], strict=True))
+
+
+def write_articles(path: Path, table: ArticleTable) -> None:
+    """Write `articles.parquet`."""
+    features = table.features
+    schema = articles_schema(described=features is not None)
+    columns: list[Any] = [_arrow(table.ids, pa.string())]
+    if features is not None:
+        articles, width = features.shape
+        offsets = _arrow(np.arange(articles + 1, dtype=np.int32) * np.int32(width))
+        columns.append(
+            pa.ListArray.from_arrays(
+                offsets, _arrow(features.ravel()), type=schema.field("features").type
+            )
+        )
+    _write_rows(path, pa.Table.from_arrays(columns, schema=schema), table.profiles)
+
+
+def write_users(path: Path, visitors: Visitors) -> None:
+    """Write `users.parquet`."""
+    schema = users_schema(visitors.contexts.shape[1])
+    flat = _arrow(visitors.contexts.ravel())
+    column = pa.FixedSizeListArray.from_arrays(flat, type=schema.field("user").type)
+    _write_rows(path, pa.Table.from_arrays([column], schema=schema), visitors.profiles)
+
+
+def _write_rows(path: Path, table: pa.Table, profiles: pa.Table | None) -> None:
+    if profiles is not None:
+        for field in profiles.schema:
+            table = table.append_column(field, profiles.column(field.name))
+    with parquet_writer(path, table.schema) as writer:
+        writer.write_table(table, row_group_size=ROW_GROUP)
+
+
+def pools_columns(first: int, offsets: npt.NDArray[np.int64], members: Any, ids: Any) -> pa.Table:
+    """Rows of `pools.parquet`: pools numbered from `first`, members as indices into Arrow `ids`."""
+    schema = pools_schema()
+    lists = pa.ListArray.from_arrays(
+        _arrow((offsets - offsets[0]).astype(np.int32)),
+        ids.take(_arrow(members)),
+        type=schema.field("articles").type,
+    )
+    numbers = _arrow(np.arange(first, first + len(offsets) - 1, dtype=np.int32))
+    return pa.Table.from_arrays([numbers, lists], schema=schema)
+
+
+def _write_pools(log: EventLog, path: Path) -> None:
+    ids = _arrow(log.article_ids, pa.string())
+    with parquet_writer(path, pools_schema()) as writer:
+        # Not all at once: written out as strings, many pools fill the memory.
+        for start, stop in blocks(len(log.pool_table), BLOCK // 8):
+            offsets = log.pool_offsets[start : stop + 1]
+            members = log.pool_members[offsets[0] : offsets[-1]]
+            writer.write_table(pools_columns(start, offsets, members, ids))
+
+
+def _write_events(log: EventLog, contents: Contents, path: Path, first: int, last: int) -> None:
+    schema = events_schema(contents)
+    with parquet_writer(path, schema) as writer:
+        for start, stop in blocks(last - first, ROW_GROUP):
+            part = log[first + start : first + stop]
+            columns = Columns(
+                times=None if part.times is None else part.times.microseconds(),
+                users=part.users,
+                visitor=None if part.visitors is None else part.visitors.number,
+                pool=part.pool,
+                shown=part.shown_index,
+                payoff=part.payoff,
+                propensity=part.propensity,
+            )
+            table = events_table(columns, part.article_ids, schema)
+            writer.write_table(table, row_group_size=ROW_GROUP)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Events as the files hold them."""
+
+    times: npt.NDArray[np.int64] | None  # microseconds
+    users: Contexts
+    visitor: npt.NDArray[np.int32] | None  # if given, it is written instead of users
+    pool: npt.NDArray[np.int32]
+    shown: npt.NDArray[np.int32]  # article indices
+    payoff: npt.NDArray[np.float32]
+    propensity: npt.NDArray[np.float32]
+
+
+def events_table(events: Columns, ids: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """Rows of a file of events, whose shown articles are indices into `ids`."""
+    columns: list[Any] = []
+    if events.times is not None:
+        columns.append(_arrow(events.times).view(schema.field("timestamp").type))
+    if events.visitor is not None:
+        columns.append(_arrow(events.visitor))
+    elif isinstance(events.users, SparseContexts):
+        kind = schema.field("user").type
+        offsets = _arrow(events.users.indptr.astype(np.int32))
+        columns.append(pa.ListArray.from_arrays(offsets, _arrow(events.users.indices), type=kind))
+    else:
+        kind = schema.field("user").type
+        flat = _arrow(events.users.ravel())
+        columns.append(pa.FixedSizeListArray.from_arrays(flat, type=kind))
+    columns.append(_arrow(events.pool))
+    # Parquet would write the whole dictionary into each row group: only the ids that occur in it.
+    used = np.flatnonzero(np.bincount(events.shown, minlength=len(ids)))
+    code = np.zeros(len(ids), np.int32)
+    code[used] = np.arange(len(used))
+    names = _arrow([ids[i] for i in used.tolist()], pa.string())
+    columns.append(pa.DictionaryArray.from_arrays(_arrow(code[events.shown]), names))
+    columns += [_arrow(events.payoff), _arrow(events.propensity)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _arrow(values: Any, kind: Any = None) -> Any:
+    return pa.array(values, kind)
+
+
+def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """A file in the log's manner: compressed, with checksums."""
+    # Contexts hardly repeat, so a dictionary of them is only work; numbers that are packed in few
+    # bits take half of what is left; the checksums let a reader tell a damaged page from a
+    # strange one, at no cost that could be measured.
+    packed = [name for name in ("timestamp", "visitor") if name in schema.names]
+    single = [*packed, "user", "features"]
+    repeated: Any = [name for name in schema.names if name not in single]
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=repeated,
+        column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
+        write_page_checksum=True,
+    )

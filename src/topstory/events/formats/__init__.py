@@ -1,0 +1,1 @@
+"""Other people's logs, in and out."""

@@ -1,0 +1,60 @@
+"""A log's events, block by block, in the forms that lines of JSON are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topstory.events.columns.checks import blocks
+from topstory.events.columns.contexts import SparseContexts
+from topstory.events.columns.times import as_datetime
+from topstory.events.formats.plain.short_numbers import short_numbers
+from topstory.events.log import EventLog
+
+AT_ONCE = 1 << 13  # events whose numbers are Python's at the same time
+
+Progress = Callable[[int], object]
+
+
+class EventParts(NamedTuple):
+    """One event."""
+
+    number: int
+    user: Any  # a list of numbers; of a sparse log, the places of its ones
+    pool: int
+    position: int
+    payoff: float
+    propensity: float
+    time: str | None  # ISO 8601, UTC
+
+
+def event_parts(log: EventLog, progress: Progress) -> Iterator[EventParts]:
+    """All events; `progress` is told how many more are done."""
+    for start, stop in blocks(len(log), AT_ONCE):
+        part = log[start:stop]
+        users: Any
+        if isinstance(part.users, SparseContexts):
+            ends = part.users.indptr[1:-1]
+            users = [row.tolist() for row in np.split(part.users.indices, ends)]
+        else:
+            users = short_numbers(part.users).tolist()
+        times: list[str | None] = [None] * len(part)
+        if part.times is not None:
+            times = [_iso(micros) for micros in part.times.microseconds().tolist()]
+        yield from map(
+            EventParts,
+            range(start, stop),
+            users,
+            part.pool.tolist(),
+            part.position.tolist(),
+            short_numbers(part.payoff).tolist(),
+            short_numbers(part.propensity).tolist(),
+            times,
+        )
+        progress(stop - start)
+
+
+def _iso(micros: int) -> str:
+    return as_datetime(micros).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,33 @@
+"""A log into the files of other tools (docs/exporting.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+
+from topstory.events.formats.registry import writer
+from topstory.events.log import EventLog
+
+
+def export(
+    log: EventLog,
+    to: str,
+    out: str | PathLike[str],
+    progress: Callable[[int], object] = lambda _: None,
+) -> list[Path]:
+    """Write the log for another tool; returns the files written, each whole or not at all.
+
+    Args:
+        log: the log.
+        to: one of the formats that have a writer.
+        out: the file; it is replaced if it exists.
+        progress: told how many more events are done.
+
+    >>> import numpy as np, tempfile
+    >>> log = EventLog.from_arrays(np.ones((1, 1)), [["a", "b"]], [0], ["b"], [1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in export(log, "jsonl", f"{folder}/week.jsonl")]
+    ['week.jsonl', 'week.articles.jsonl']
+    """
+    return writer(to)(log, Path(out), progress)

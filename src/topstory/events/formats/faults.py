@@ -1,0 +1,135 @@
+"""What was wrong with the rows of a foreign log: counted by reason, the first of each kept."""
+
+from __future__ import annotations
+
+import msgspec
+
+CUT = 80  # characters of a bad row that are worth showing
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Where something was first seen, and how the row begins."""
+
+    file: str
+    line: int
+    text: str = ""
+
+
+class BadRow(ValueError):
+    """A row that cannot be an event, met by a strict import."""
+
+
+class NoEvent(ValueError):
+    """Why a row is no event, in words that do not vary from row to row.
+
+    `line` and `text` say where, if not at the beginning of the row.
+    """
+
+    def __init__(self, reason: str, line: int | None = None, text: bytes = b"") -> None:
+        super().__init__(reason)
+        self.line, self.text = line, text
+
+
+class Faults:
+    """Counts rows that were skipped as bad, left out on purpose, or kept but noted.
+
+    >>> faults = Faults()
+    >>> faults.add("click is not 0 or 1", "day1.gz", 7, "1241160900 109513 2 |user ...")
+    >>> faults.note("an article without features: filled with 0", "day1.gz", 9)
+    >>> faults.left_out("another position was asked for", "day1.gz", 2, count=40)
+    >>> faults.counts, faults.notes
+    ({'click is not 0 or 1': 1}, {'an article without features: filled with 0': 1})
+    >>> faults.bad, faults.omitted
+    (1, 40)
+    >>> faults.first["click is not 0 or 1"].line
+    7
+    >>> Faults(strict=True).add("click is not 0 or 1", "day1.gz", 7, "1241160900 109513 2")
+    Traceback (most recent call last):
+    ...
+    topstory.events.formats.faults.BadRow: day1.gz:7: click is not 0 or 1: '1241160900 109513 2'; \
+correct the row, or import without strict to skip such rows
+    """
+
+    def __init__(self, strict: bool = False) -> None:
+        self.strict = strict
+        self.counts: dict[str, int] = {}  # reason -> rows skipped
+        self.notes: dict[str, int] = {}  # remark -> rows kept in spite of it
+        self.omissions: dict[str, int] = {}  # reason -> good rows left out on purpose
+        self.first: dict[str, Fault] = {}  # reason or remark -> where it was first seen
+
+    @property
+    def bad(self) -> int:
+        """How many rows were skipped."""
+        return sum(self.counts.values())
+
+    @property
+    def omitted(self) -> int:
+        """How many rows were left out on purpose."""
+        return sum(self.omissions.values())
+
+    def add(self, reason: str, file: str, line: int, text: str | bytes = "") -> None:
+        """One more bad row (lines count from 1); raises BadRow if the import is strict."""
+        if reason not in self.counts:
+            fault = Fault(file, line, cut(text))
+            if self.strict:
+                raise _bad_row(reason, fault)
+            self.first.setdefault(reason, fault)
+        self.counts[reason] = self.counts.get(reason, 0) + 1
+
+    def take(self, others: Faults) -> None:
+        """Add what was found in the rows that follow; raises BadRow if the import is strict.
+
+        >>> faults, later = Faults(), Faults()
+        >>> later.add("click is not 0 or 1", "day2.gz", 3)
+        >>> faults.take(later)
+        >>> faults.bad, faults.first["click is not 0 or 1"].line
+        (1, 3)
+        """
+        if self.strict and others.counts:
+            reason = next(iter(others.counts))
+            raise _bad_row(reason, others.first[reason])
+        for ours, theirs in (
+            (self.counts, others.counts),
+            (self.notes, others.notes),
+            (self.omissions, others.omissions),
+        ):
+            for reason, count in theirs.items():
+                ours[reason] = ours.get(reason, 0) + count
+        for reason, fault in others.first.items():
+            self.first.setdefault(reason, fault)
+
+    def note(
+        self, remark: str, file: str, line: int, text: str | bytes = "", count: int = 1
+    ) -> None:
+        """A remark on rows that are kept: never an error, even in a strict import."""
+        if remark not in self.notes:
+            self.first.setdefault(remark, Fault(file, line, cut(text)))
+        self.notes[remark] = self.notes.get(remark, 0) + count
+
+    def left_out(
+        self, reason: str, file: str, line: int, text: str | bytes = "", count: int = 1
+    ) -> None:
+        """Rows that are not wanted, though nothing is wrong with them: never an error."""
+        if reason not in self.omissions:
+            self.first.setdefault(reason, Fault(file, line, cut(text)))
+        self.omissions[reason] = self.omissions.get(reason, 0) + count
+
+
+def _bad_row(reason: str, fault: Fault) -> BadRow:
+    quoted = f": {fault.text!r}" if fault.text else ""
+    return BadRow(
+        f"{fault.file}:{fault.line}: {reason}{quoted}; "
+        "correct the row, or import without strict to skip such rows"
+    )
+
+
+def cut(text: str | bytes) -> str:
+    r"""The beginning of a row, printable whatever it holds.
+
+    >>> cut(b"1241160900 \xff")
+    '1241160900 \\xff'
+    """
+    begin = text[: CUT + 1]
+    words = begin.decode("utf-8", "backslashreplace") if isinstance(begin, bytes) else begin
+    words = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
+    return words if len(words) <= CUT else words[: CUT - 1] + "…"

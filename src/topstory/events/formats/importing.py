@@ -1,0 +1,235 @@
+"""Other people's logs into ours: read in bounded memory, written whole or not at all."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from os import PathLike, fspath
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from topstory.events.folder.append import Appender
+from topstory.events.folder.contents import check_replaceable
+from topstory.events.formats.faults import Fault, Faults
+from topstory.events.formats.registry import reader
+from topstory.events.log import EventLog
+from topstory.files import replaced_folder
+
+MAX_BAD = 0.01
+# Bytes of files for which processes are started, which takes a second: on two cores 80 MB of dsjson
+# gained nothing by it, 490 MB were read 1.7 times as fast.
+WORTHWHILE = 1 << 27
+MOST_WORKERS = 4  # this process unites and writes what they parse, and cannot keep up with more
+HOPELESS = 200_000  # bad rows more than good ones: it is another format
+
+CHANGED = "an article's features differ from those it had before: the first were kept"
+DISORDER = "older than the end of the file before: files are not in time order"
+
+Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
+
+
+class ImportReport(msgspec.Struct, frozen=True):
+    """What an import read, and what it skipped."""
+
+    format: str
+    files: tuple[str, ...]
+    events: int  # imported
+    rows: int  # read: the events, the rows skipped and those left out
+    skipped: dict[str, int]  # why -> how many bad rows
+    left_out: dict[str, int]  # why -> how many rows that are not bad, but not wanted
+    noted: dict[str, int]  # what was remarkable about events that were kept -> how many
+    first: dict[str, Fault]  # of each of these, where it was first seen
+    bytes: int  # of the files
+    seconds: float
+
+    @property
+    def bad(self) -> float:
+        """The share of bad rows."""
+        return sum(self.skipped.values()) / self.rows if self.rows else 0.0
+
+
+def import_log(
+    format: str,
+    files: Paths,
+    out: str | PathLike[str],
+    *,
+    strict: bool = False,
+    max_bad: float = MAX_BAD,
+    workers: int | None = 1,
+    progress: Callable[[int], object] | None = None,
+    **options: Any,
+) -> ImportReport:
+    r"""Turn files of another format into the folder of a log (docs/importing.md).
+
+    Args:
+        format: one of the formats that have a reader.
+        files: read in this order; a pattern such as "logs/*.gz" stands for its files, sorted
+            by name, day2 before day10.
+        out: the folder; it is there whole or not at all, and replaces a log that is there.
+        strict: the first bad row is an error.
+        max_bad: a larger share of bad rows is an error.
+        workers: processes that parse dsjson, vw and jsonl besides this one, if more than 1; the
+            log is the same. None: as many as help. They are spawned, so a script that asks for
+            them must begin its work under `if __name__ == "__main__":`.
+        progress: called with the number of bytes that have been read since the last call.
+        options: what the format's reader takes besides.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as room:
+    ...     file = Path(room, "day1.txt")
+    ...     _ = file.write_text("1317513291 id-2 1 |user 1 11 13 |id-1 |id-2\n")
+    ...     report = import_log("r6b", file, Path(room, "log"))
+    >>> report.events, report.skipped
+    (1, {})
+    """
+    source = reader(format)
+    if not 0 <= max_bad <= 1:
+        raise ValueError(f"max_bad is a share of the rows, 0 to 1, got {max_bad!r}")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers!r}")
+    check_options(format, options)
+    paths = find_files(files)
+    order = _Order(faults := Faults(strict))
+    began, events = perf_counter(), 0
+    count = usual_workers(format, paths) if workers is None else workers
+
+    def follow(read: int) -> None:
+        if progress is not None:
+            progress(read)
+        if max_bad < 0.5 and faults.bad > events + faults.omitted + HOPELESS:
+            raise ValueError(_too_many(faults, events, format, max_bad))
+
+    with replaced_folder(Path(out), check_replaceable) as fresh, Appender(fresh) as appender:
+        # Ignored: an Iterator by its type; every reader is a generator, which closes.
+        with closing(source.read(paths, faults, follow, count, **options)) as batches:  # type: ignore[type-var]
+            for path, batch in batches:
+                order.follow(path, batch)
+                appender.append(batch)
+                events += len(batch)
+        rows = events + faults.bad + faults.omitted
+        if faults.bad > max_bad * rows:
+            raise ValueError(_too_many(faults, events, format, max_bad))
+        if not events:
+            names = ", ".join(map(str, paths[:3])) + (", …" if len(paths) > 3 else "")
+            raise ValueError(f"{names}: there are no events in it; nothing was written")
+        for key, count in appender.articles.changed.items():
+            faults.note(CHANGED, str(paths[0]), 0, key, count)
+        appender.finish()
+    return ImportReport(
+        format=format,
+        files=tuple(map(str, paths)),
+        events=events,
+        rows=rows,
+        skipped=faults.counts,
+        left_out=faults.omissions,
+        noted=faults.notes,
+        first=faults.first,
+        bytes=sum(path.stat().st_size for path in paths),
+        seconds=perf_counter() - began,
+    )
+
+
+def check_options(format: str, options: Iterable[str]) -> None:
+    """Refuse the names of options that a format does not have.
+
+    >>> check_options("r6a", ["position"])
+    Traceback (most recent call last):
+    ...
+    ValueError: r6a has no option 'position'; its options: none
+    """
+    known = reader(format).options
+    if unknown := set(options) - set(known):
+        takes = ", ".join(known) or "none"
+        raise ValueError(f"{format} has no option {sorted(unknown)[0]!r}; its options: {takes}")
+
+
+def usual_workers(format: str, paths: Sequence[Path]) -> int:
+    """How many processes should parse files: 1 if it is not worth their starting.
+
+    >>> usual_workers("r6a", [])
+    1
+    """
+    if not reader(format).parallel or sum(path.stat().st_size for path in paths) < WORTHWHILE:
+        return 1
+    return min(MOST_WORKERS, process_count())
+
+
+def process_count() -> int:
+    """How many processes can run at the same time."""
+    if hasattr(os, "sched_getaffinity"):  # Linux: what a container or `taskset` leaves
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def find_files(files: Paths) -> list[Path]:
+    """The files that are meant, patterns resolved, or an error that names what is not there.
+
+    >>> find_files("none.gz")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: none.gz: there is no such file
+    """
+    given = [files] if isinstance(files, str | PathLike) else list(files)
+    paths: list[Path] = []
+    for name in [fspath(each) for each in given]:
+        if Path(name).is_file():
+            paths.append(Path(name))
+        elif matching := sorted(glob.glob(name), key=_natural) if glob.has_magic(name) else []:
+            paths += [Path(match) for match in matching if Path(match).is_file()]
+        else:
+            reason = "there is no such file"
+            if Path(name).is_dir():
+                reason = "it is a folder; name its files"
+            elif Path(name).exists():  # read twice, or from the end: a pipe will not do
+                reason = "it is not a regular file; write what it holds to one, gzipped or not"
+            raise FileNotFoundError(f"{name}: {reason}")
+    if not paths:
+        raise ValueError("there is nothing to import: name at least one file")
+    return paths
+
+
+def _natural(name: str) -> tuple[list[str | int], str]:
+    """Sorts runs of digits as numbers: day2 before day10."""
+    parts = re.split(r"([0-9]+)", name)  # texts and digits take turns
+    return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
+
+
+class _Order:
+    """Notes the events of a file that begins before the file before it ended."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self._file: Path | None = None
+        self._early = False
+        self._last = self._end = 0  # microseconds: of the last event; of the last file's last
+
+    def follow(self, path: Path, batch: EventLog) -> None:
+        """The next events, and their file."""
+        if batch.times is None:
+            return
+        micros = batch.times.microseconds()
+        if self._file is not path:  # not the same object: a file may be given twice
+            self._end = self._last
+            self._early = self._file is not None and bool(micros[0] < self._end)
+        self._file, self._last = path, int(micros[-1])
+        if self._early:
+            earlier = int((micros < self._end).sum())
+            if earlier:
+                self._faults.note(DISORDER, str(path), 0, count=earlier)
+
+
+def _too_many(faults: Faults, events: int, format: str, max_bad: float) -> str:
+    bad, rows = faults.bad, events + faults.bad + faults.omitted
+    reason, count = max(faults.counts.items(), key=lambda item: item[1])
+    first = faults.first[reason]
+    return (
+        f"{bad:,} of {rows:,} rows are bad ({bad / rows:.1%}, more than {max_bad:.1%}): "
+        f"{count:,} times {reason}, first at {first.file}:{first.line}: {first.text!r}; "
+        f"nothing was written: see that it is {format}, or allow more bad rows (max_bad)"
+    )

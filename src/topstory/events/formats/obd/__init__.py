@@ -1,0 +1,1 @@
+"""The Open Bandit Dataset, and Open Bandit Pipeline."""

@@ -1,0 +1,170 @@
+"""The Open Bandit Dataset: impressions of fashion items at ZOZOTOWN (docs/importing.md).
+
+Saito, Aihara, Matsutani and Narita, "Open Bandit Dataset and Pipeline: Towards Realistic and
+Reproducible Off-Policy Evaluation", 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topstory.events.columns.articles import ArticleTable
+from topstory.events.columns.pools import PoolTable
+from topstory.events.formats.faults import Faults
+from topstory.events.formats.obd.features import (
+    AFFINITY,
+    USER,
+    Categories,
+    read_categories,
+    read_items,
+)
+from topstory.events.formats.options import Settings
+from topstory.events.formats.pipeline.validation import NOWHERE, Refusal, Rows, sift
+from topstory.events.formats.reader import Progress
+from topstory.events.formats.tabular.arrow_columns import as_text, coded, micros, numbers
+from topstory.events.formats.tabular.csv_tables import CsvTable, csv_tables
+from topstory.events.log import EventLog
+
+FIELDS = ("timestamp", "item_id", "position", "click", "propensity_score")
+ITEMS = "item_context.csv"
+ELSEWHERE = "it was shown at another position than the one asked for"
+
+
+class ObdReader:
+    """Reads the log of a campaign, and the items from the file beside it.
+
+    >>> ObdReader().name
+    'obd'
+    """
+
+    name = "obd"
+    about = "Open Bandit Dataset: CSV, with item_context.csv beside it"
+    options: Mapping[str, str] = {
+        "item_context": f"the file of items (default: {ITEMS} beside the log)",
+        "position": "1, 2 or 3: only what was shown at that place (default: all)",
+        "affinity": "yes: the user-item affinities are user features too (default no)",
+    }
+    parallel = False
+
+    def read(
+        self,
+        files: Sequence[Path],
+        faults: Faults,
+        progress: Progress,
+        workers: int = 1,
+        **options: Any,
+    ) -> Iterator[tuple[Path, EventLog]]:
+        """The events. Files are read twice: first for the values that user features take."""
+        settings = Settings(self.name, options, self.options)
+        position = settings.choice("position", "all", "1", "2", "3")
+        affinity = settings.flag("affinity")
+        items = settings.text("item_context")
+        articles = read_items(_items_of(files, items))
+        half = _Halves(progress)
+        categories = read_categories(files, half.first)
+
+        def wanted(name: str) -> bool:
+            return name in FIELDS or name.startswith((USER, AFFINITY) if affinity else USER)
+
+        for path in files:
+            for table in csv_tables(path, faults, half.second, wanted):
+                rows = _rows(path, table, articles, categories, affinity, position, faults)
+                sifted = sift(rows, faults)
+                if sifted is not None:
+                    yield path, sifted.log
+
+
+class _Halves:
+    """Two passes over the files, as if each byte were consumed half by each."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._odd = 0
+
+    def first(self, count: int) -> None:
+        self._odd += count % 2
+        self._progress(count // 2)
+
+    def second(self, count: int) -> None:
+        # Rounded up, and what the first pass rounded down is made up for.
+        rest, self._odd = self._odd, 0
+        self._progress(count // 2 + rest)
+
+
+def _items_of(files: Sequence[Path], given: str | None) -> Path:
+    """The one file of items that goes with all of the logs."""
+    if given is not None:
+        return Path(given)
+    beside = list(dict.fromkeys(path.parent / ITEMS for path in files))
+    for path in beside:
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path}: there is no such file; pass item_context=PATH to say where the items are"
+            )
+    if len({path.read_bytes() for path in beside}) > 1:
+        raise ValueError(
+            f"{beside[0]} and {beside[1]} list different items; import the campaigns apart"
+        )
+    if not beside:
+        raise ValueError("obd: no files to read")
+    return beside[0]
+
+
+def _rows(
+    path: Path,
+    table: CsvTable,
+    articles: ArticleTable,
+    categories: Categories,
+    affinity: bool,
+    position: str,
+    faults: Faults,
+) -> Rows:
+    columns = table.columns
+    for name in FIELDS:
+        if name not in columns:
+            raise ValueError(
+                f"{path}: there is no column {name!r}; a log of the Open Bandit Dataset has "
+                f"{', '.join(FIELDS)}, {USER}… and {AFFINITY}…"
+            )
+    dense = categories.one_hot(columns, affinity)
+    codes, values = coded(columns["item_id"])
+    index = [articles.index.get(as_text(value) or "", NOWHERE) for value in values]
+    item = np.array(index, np.int32)[codes]
+    place, click = numbers(columns["position"]), numbers(columns["click"])
+    refused = list(table.refused)
+    bad = np.zeros(len(item), bool)
+    for reason, mask in (
+        ("the item is not in item_context.csv", item < 0),
+        ("the position is not 1, 2 or 3", ~np.isin(place, (1, 2, 3))),
+        ("the click is not 0 or 1", ~np.isin(click, (0, 1))),
+    ):
+        for i in np.flatnonzero(mask & ~bad).tolist():
+            refused.append(Refusal(int(table.lines[i]), reason, table.text(i)))
+        bad |= mask
+    if position != "all":
+        others = np.flatnonzero(~bad & (place != int(position)))
+        if len(others):
+            i = int(others[0])
+            line, text = int(table.lines[i]), table.text(i)
+            faults.left_out(ELSEWHERE, str(path), line, text, len(others))
+        bad[others] = True
+    good = np.flatnonzero(~bad)
+    return Rows(
+        file=str(path),
+        lines=table.lines[good],
+        users=dense[good],
+        pools=PoolTable.from_lists([articles.ids], articles),
+        pool=np.zeros(len(good), np.int32),
+        position=item[good],
+        payoff=click[good],
+        propensity=numbers(columns["propensity_score"])[good],
+        micros=micros(columns["timestamp"])[good],
+        articles=articles,
+        listed=True,
+        refused=refused,
+        text=lambda i: table.text(int(good[i])),
+    )

@@ -1,0 +1,1 @@
+"""From bytes to rows to a checked batch of events."""

@@ -1,0 +1,79 @@
+"""Readers of lines: files in blocks, and blocks through a parser, here or in other processes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from topstory.events.formats.faults import Faults
+from topstory.events.formats.pipeline.first_event import Shape
+from topstory.events.formats.pipeline.line_parser import LineParser, Parsed
+from topstory.events.formats.pipeline.lines import line_blocks, line_end
+from topstory.events.formats.pipeline.processes import Crew, Task
+from topstory.events.formats.reader import Progress
+from topstory.events.formats.vw.actions import Actions
+from topstory.events.log import EventLog
+
+
+class LineReader(ABC):
+    """A `Reader` whose rows are a line each, or a few lines."""
+
+    name: str
+    about: str
+    options: Mapping[str, str]
+    parallel = True
+    described = False  # whether rows describe their articles, so that they may contradict others
+
+    def read(
+        self,
+        files: Sequence[Path],
+        faults: Faults,
+        progress: Progress,
+        workers: int = 1,
+        **options: Any,
+    ) -> Iterator[tuple[Path, EventLog]]:
+        """`Reader.read`."""
+        actions = Actions()
+        with closing(self._parsed(files, progress, workers, options)) as found:
+            for path, (events, others) in found:
+                faults.take(others)
+                if events is not None:
+                    settled = actions.settle(events, str(path), faults) if self.described else None
+                    yield path, settled or events.log
+
+    @abstractmethod
+    def parser(self, options: Mapping[str, Any], shape: Shape) -> LineParser:
+        """A parser; ValueError if an option is wrong."""
+
+    def row_end(self, data: bytes) -> int:
+        """Where the last whole row of some text ends; 0 if none does."""
+        return line_end(data)
+
+    def _parsed(
+        self, files: Sequence[Path], progress: Progress, workers: int, options: Mapping[str, Any]
+    ) -> Generator[tuple[Path, Parsed], None, None]:
+        """Block by block, whoever parses them."""
+        parser = self.parser(options, Shape())
+        with closing(self._tasks(files, progress)) as tasks:
+            for path, task in tasks:
+                parsed = task if isinstance(task, Parsed) else parser.parse(str(path), task)
+                yield path, parsed
+                if workers > 1 and parsed.events is not None:
+                    break  # the first event has decided what others must be told
+            else:
+                return
+            make = partial(self.parser, options, parser.shape)
+            with Crew(workers, make) as crew:
+                yield from crew.parse(tasks)
+
+    def _tasks(self, files: Sequence[Path], progress: Progress) -> Generator[Task, None, None]:
+        for path in files:
+            damage = Faults()
+            for block in line_blocks(path, damage, progress, self.row_end):
+                yield path, block
+            if damage.bad:
+                yield path, Parsed(None, damage)

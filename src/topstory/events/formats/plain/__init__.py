@@ -1,0 +1,1 @@
+"""topstory's own plain layout: JSON lines, CSV and Parquet."""

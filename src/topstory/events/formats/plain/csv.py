@@ -1,0 +1,50 @@
+"""Our own plain layout as CSV (docs/importing.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from topstory.events.formats.faults import Faults
+from topstory.events.formats.options import Settings
+from topstory.events.formats.pipeline.validation import sift
+from topstory.events.formats.plain.articles import read_articles
+from topstory.events.formats.plain.jsonl import OPTIONS
+from topstory.events.formats.plain.tables import Part, Tables, is_wanted
+from topstory.events.formats.reader import Progress
+from topstory.events.formats.tabular.csv_tables import csv_tables
+from topstory.events.log import EventLog
+
+
+class CsvReader:
+    """Reads a row an event; the first line names the columns.
+
+    >>> CsvReader().name
+    'csv'
+    """
+
+    name = "csv"
+    about = "plain layout: CSV with a header, pools as a|b|c"
+    options = OPTIONS
+    parallel = False
+
+    def read(
+        self,
+        files: Sequence[Path],
+        faults: Faults,
+        progress: Progress,
+        workers: int = 1,
+        **options: Any,
+    ) -> Iterator[tuple[Path, EventLog]]:
+        """The events."""
+        settings = Settings(self.name, options, self.options)
+        articles = settings.text("articles")
+        table = None if articles is None else read_articles(Path(articles))
+        tables = Tables(table, settings.flag("constant"))
+        for path in files:
+            for block in csv_tables(path, faults, progress, is_wanted):
+                part = Part(block.columns, block.lines, block.refused, block.text)
+                sifted = sift(tables.rows(path, part), faults)
+                if sifted is not None:
+                    yield path, sifted.log

@@ -1,0 +1,94 @@
+"""Our own plain layout as Parquet (docs/importing.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from topstory.events.formats.faults import Faults
+from topstory.events.formats.options import Settings
+from topstory.events.formats.pipeline.validation import sift
+from topstory.events.formats.plain.articles import read_articles
+from topstory.events.formats.plain.jsonl import OPTIONS
+from topstory.events.formats.plain.tables import Part, Tables, is_wanted
+from topstory.events.formats.reader import BATCH, Progress
+from topstory.events.log import EventLog
+
+AT_ONCE = 1 << 25  # bytes of a table that are decoded at a time
+
+
+class ParquetReader:
+    """Reads a row an event; users and pools are lists.
+
+    >>> ParquetReader().name
+    'parquet'
+    """
+
+    name = "parquet"
+    about = "plain layout: Parquet, users and pools as lists"
+    options = OPTIONS
+    parallel = False
+
+    def read(
+        self,
+        files: Sequence[Path],
+        faults: Faults,
+        progress: Progress,
+        workers: int = 1,
+        **options: Any,
+    ) -> Iterator[tuple[Path, EventLog]]:
+        """The events."""
+        settings = Settings(self.name, options, self.options)
+        articles = settings.text("articles")
+        table = None if articles is None else read_articles(Path(articles))
+        tables = Tables(table, settings.flag("constant"))
+        for path in files:
+            for part in _parts(path, progress):
+                with _naming(path):
+                    rows = tables.rows(path, part)
+                sifted = sift(rows, faults)
+                if sifted is not None:
+                    yield path, sifted.log
+
+
+def _parts(path: Path, progress: Progress) -> Iterator[Part]:
+    size, told, done = path.stat().st_size, 0, 0
+    with _naming(path):
+        file = pq.ParquetFile(path)
+    with file:
+        names = [name for name in file.schema_arrow.names if is_wanted(name)]
+        metadata = file.metadata
+        groups = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
+        rows = max(1, metadata.num_rows)
+        fitting = AT_ONCE * rows // max(1, sum(groups))
+        batches = file.iter_batches(max(64, min(BATCH, fitting)), columns=names)
+        while True:
+            with _naming(path):
+                batch = next(batches, None)
+                if batch is None:
+                    break
+                batch.validate(full=True)
+            lines = np.arange(done, done + len(batch)) + 1
+            columns: dict[str, Any] = dict(zip(names, batch.columns, strict=True))
+            yield Part(columns, lines, [], lambda _: b"")
+            done += len(batch)
+            progress(size * done // rows - told)
+            told = size * done // rows
+    progress(size - told)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        reason = (str(error).splitlines() or ["unreadable"])[0].rstrip(".")
+        raise ValueError(f"{path}: damaged, or not a Parquet file ({reason})") from None

@@ -1,0 +1,188 @@
+"""Our own plain layout as a table: events in rows (docs/importing.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from topstory.events.columns.articles import ArticleTable
+from topstory.events.columns.checks import Mask
+from topstory.events.columns.pools import PoolTable
+from topstory.events.columns.positions import Finder
+from topstory.events.formats.pipeline.row_batch import pool_fault
+from topstory.events.formats.pipeline.validation import NOWHERE, Refusal, Rows
+from topstory.events.formats.plain.users import ID, PREFIX
+from topstory.events.formats.tabular.arrow_columns import Column, as_text, coded, micros, numbers
+
+SEPARATOR = "|"  # between the ids of a pool, or the numbers of a user, in one text
+UNIT = "\x1f"  # joins the ids of a list while equal pools are found; in no id anyone would choose
+
+FIELDS = ("timestamp", "user", "pool", "shown", "payoff", "propensity")
+
+
+class Part(NamedTuple):
+    """Some rows of a file's table."""
+
+    columns: dict[str, Column]
+    lines: npt.NDArray[np.int64]
+    refused: list[Refusal]
+    text: Callable[[int], bytes]
+
+
+def is_wanted(name: str) -> bool:
+    """Whether a column of that name means something.
+
+    >>> is_wanted("user_age"), is_wanted("browser")
+    (True, False)
+    """
+    return name in FIELDS or name.startswith(PREFIX)
+
+
+class Tables:
+    """Turns parts of tables into rows to be sifted; all users must have the first's features."""
+
+    def __init__(self, articles: ArticleTable | None, constant: bool) -> None:
+        self._articles, self._constant = articles, constant
+        self._names: list[str] = []
+        self._width = 0
+
+    def rows(self, path: Path, part: Part) -> Rows:
+        """The rows whose user and pool make sense; the others are among the refused."""
+        columns = part.columns
+        self._check(path, list(columns))
+        refused = list(part.refused)
+        bad = np.zeros(len(part.lines), bool)
+
+        def refuse(mask: Mask, reason: str) -> None:
+            for i in np.flatnonzero(mask & ~bad).tolist():
+                refused.append(Refusal(int(part.lines[i]), reason, part.text(i)))
+            bad[mask] = True
+
+        known = self._articles
+        pool, pools = _pools(columns["pool"])
+        faults = [pool_fault(ids, None if known is None else known.index) for ids in pools]
+        for number, fault in enumerate(faults):
+            if fault is not None:
+                refuse(pool == number, fault)
+        users, misfits = self._users(columns)
+        refuse(misfits, "the user has another number of features than the first one")
+        good = np.flatnonzero(~bad)
+        used, inverse = np.unique(pool[good], return_inverse=True)
+        numbered = inverse.astype(np.int32)
+        lists = [pools[number] for number in used.tolist()]
+        if known is None:
+            known = ArticleTable(tuple(dict.fromkeys(chain.from_iterable(lists))))
+        table = PoolTable.from_lists(lists, known)
+        codes, values = coded(columns["shown"])
+        index = [known.index.get(as_text(value) or "", NOWHERE) for value in values]
+        shown = np.array(index, np.int32)[codes[good]]
+        position = Finder(table, len(known.ids))(numbered, np.maximum(shown, 0))
+        sizes = np.array([len(ids) for ids in pools])
+        return Rows(
+            file=str(path),
+            lines=part.lines[good],
+            users=users[good],
+            pools=table,
+            pool=numbered,
+            position=np.where(shown < 0, NOWHERE, position).astype(np.int32),
+            payoff=numbers(columns["payoff"])[good],
+            propensity=_propensity(columns.get("propensity"), sizes[pool], good),
+            micros=micros(columns["timestamp"])[good] if "timestamp" in columns else None,
+            articles=known,
+            listed=self._articles is not None,
+            refused=refused,
+            text=lambda i: part.text(int(good[i])),
+        )
+
+    def _check(self, path: Path, names: list[str]) -> None:
+        for name in ("pool", "shown", "payoff"):
+            if name not in names:
+                raise ValueError(
+                    f"{path}: there is no column {name!r} among the columns that are read: "
+                    f"{', '.join(names) or 'none'}"
+                )
+        if "user" not in names and not any(name.startswith(PREFIX) for name in names):
+            raise ValueError(f"{path}: there is no column 'user', nor any that begins with user_")
+        if "user" not in names and ID in names:
+            raise ValueError(
+                f"{path}: the column 'user_id' would become a feature of the user, as every column "
+                "user_… does; drop it, or rename it, to 'visitor' for one"
+            )
+        self._names = self._names or names
+        if sorted(names) != sorted(self._names):
+            raise ValueError(
+                f"{path}: it has the columns {', '.join(names)}, but the first file "
+                f"{', '.join(self._names)}; import them apart"
+            )
+
+    def _users(self, columns: dict[str, Column]) -> tuple[npt.NDArray[np.float32], Mask]:
+        """(n, d), and (n,) whose number of features is not d."""
+        if "user" in columns:
+            flat, lengths = _lists(columns["user"])
+            if not self._width and len(lengths):
+                self._width = max(1, int(lengths[0]))
+            misfits = lengths != self._width
+            dense = np.ones((len(lengths), max(1, self._width)))
+            dense[~misfits] = flat[~np.repeat(misfits, lengths)].reshape(-1, dense.shape[1])
+        else:
+            own = [name for name in self._names if name.startswith(PREFIX)]
+            dense = np.column_stack([numbers(columns[name]) for name in own])
+            misfits = np.zeros(len(dense), bool)
+        if self._constant:
+            dense = np.column_stack([dense, np.ones(len(dense))])
+        with np.errstate(over="ignore"):  # what overflows is refused
+            return dense.astype(np.float32), misfits
+
+
+def _pools(column: Column) -> tuple[npt.NDArray[np.int64], list[tuple[str, ...]]]:
+    """(n,) number of each row's pool, and the pools, each once; what is none is an empty one."""
+    separator = SEPARATOR
+    if _is_list(column):
+        try:
+            column = pc.binary_join(column.cast(pa.list_(pa.string())), UNIT)
+        except pa.ArrowException as error:
+            raise ValueError(f"the column 'pool' must hold lists of ids ({error})") from None
+        separator = UNIT
+    codes, values = coded(column)
+    texts = map(as_text, values)
+    return codes, [tuple(text.split(separator)) if text else () for text in texts]
+
+
+def _lists(column: Column) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """All numbers end to end, and (n,) how many each row has."""
+    if not _is_list(column):
+        try:
+            column = column.cast(pa.string())
+        except pa.ArrowException:  # not UTF-8 somewhere: those users have no features
+            codes, values = coded(column)
+            column = pa.array([as_text(value) for value in values], pa.string()).take(codes)
+        column = pc.split_pattern(column, SEPARATOR)
+    lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+    flat_values: Any = column.flatten()
+    return numbers(flat_values), lengths.astype(np.int64)
+
+
+def _is_list(column: Column) -> bool:
+    kind = column.type
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _propensity(
+    column: Column | None, sizes: npt.NDArray[np.int64], good: npt.NDArray[np.intp]
+) -> npt.NDArray[np.float64] | None:
+    """As recorded; 1 / the pool's size where the field is null or blank."""
+    if column is None:
+        return None
+    codes, values = coded(column)
+    blank = np.array([value is None or value in (b"", "") for value in values])[codes[good]]
+    with np.errstate(divide="ignore"):
+        return np.where(blank, 1.0 / sizes[good], numbers(column)[good])

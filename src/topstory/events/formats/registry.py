@@ -1,0 +1,81 @@
+"""Every log format by name: what it is, who reads it, who writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from topstory.events.formats.reader import Reader
+from topstory.events.log import EventLog
+
+Writer = Callable[[EventLog, Path, Callable[[int], object]], list[Path]]
+
+
+class Format(NamedTuple):
+    """One format; its reader and writer are "module:name", imported when first used."""
+
+    about: str
+    reader: str | None = None
+    writer: str | None = None
+
+
+FORMATS = {
+    "r6a": Format(
+        "Yahoo! Today Module, version 1: text, gzipped if the name ends in .gz",
+        reader="yahoo.r6a:R6A",
+        writer="yahoo.write_r6a:write_r6a",
+    ),
+    "r6b": Format("Yahoo! Today Module, version 2", reader="yahoo.r6b:R6B"),
+    "obd": Format("Open Bandit Dataset", reader="obd.reader:ObdReader"),
+    "obp": Format(
+        "Open Bandit Pipeline: the bandit_feedback dictionary, as .npz",
+        writer="obd.write_obp:write_obp",
+    ),
+    "dsjson": Format(
+        "Vowpal Wabbit: decision-service JSON lines",
+        reader="vw.dsjson:DsjsonReader",
+        writer="vw.write_dsjson:write_dsjson",
+    ),
+    "vw": Format("Vowpal Wabbit: cb_adf text", reader="vw.text:VwReader"),
+    "jsonl": Format(
+        "plain layout: one JSON object a line, and the articles beside it",
+        reader="plain.jsonl:JsonlReader",
+        writer="plain.write_jsonl:write_jsonl",
+    ),
+    "csv": Format("plain layout: CSV", reader="plain.csv:CsvReader"),
+    "parquet": Format("plain layout: Parquet", reader="plain.parquet:ParquetReader"),
+}
+READERS = tuple(name for name, each in FORMATS.items() if each.reader)
+WRITERS = tuple(name for name, each in FORMATS.items() if each.writer)
+
+
+def reader(name: str) -> Reader:
+    """The reader of a format.
+
+    >>> reader("r6a").name
+    'r6a'
+    >>> reader("r7")
+    Traceback (most recent call last):
+    ...
+    ValueError: there is no format 'r7'; there are r6a, r6b, obd, dsjson, vw, jsonl, csv, parquet
+    """
+    if name not in READERS:
+        raise ValueError(f"there is no format {name!r}; there are {', '.join(READERS)}")
+    made: Reader = _found(FORMATS[name].reader)()
+    return made
+
+
+def writer(name: str) -> Writer:
+    """The writer of a format: of a log, into a file, telling how many more events are done."""
+    if name not in WRITERS:
+        raise ValueError(f"there is no export to {name!r}; there are {', '.join(WRITERS)}")
+    found: Writer = _found(FORMATS[name].writer)
+    return found
+
+
+def _found(where: str | None) -> Any:
+    assert where is not None
+    module, name = where.split(":")
+    return getattr(import_module(f"{__package__}.{module}"), name)

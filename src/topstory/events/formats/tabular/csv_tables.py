@@ -1,0 +1,176 @@
+"""A CSV file in tables of some thousand rows, each row with its line number."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from topstory.events.formats.faults import Faults
+from topstory.events.formats.pipeline.lines import Block, line_blocks
+from topstory.events.formats.pipeline.validation import Refusal
+from topstory.events.formats.reader import Progress
+from topstory.events.formats.tabular.arrow_columns import Column
+
+FIELDS = "the row has another number of fields than the header"
+NOT_CSV = "not a row of CSV: a quote is not closed, or a field is too long"
+
+_BEFORE, _AFTER = np.frombuffer(b",\n", np.uint8), np.frombuffer(b",\n\r", np.uint8)
+
+
+class CsvTable(NamedTuple):
+    """The rows of a block that have all fields: columns of bytes, none of them null."""
+
+    columns: dict[str, Column]
+    lines: npt.NDArray[np.int64]
+    refused: list[Refusal]
+    block: Block
+
+    def text(self, row: int) -> bytes:
+        """The line of a row."""
+        return self.block.lines()[int(self.lines[row]) - self.block.first]
+
+
+def csv_tables(
+    path: Path, faults: Faults, progress: Progress, wanted: Callable[[str], bool]
+) -> Iterator[CsvTable]:
+    """The columns that are wanted, block by block. A value holds no line break.
+
+    Blocks go to Arrow's parser, those that it might see otherwise line by line through Python's.
+    """
+    names: list[str] = []
+    for block in line_blocks(path, faults, progress):
+        first, data = block
+        if not names:
+            header, _, data = data.partition(b"\n")
+            first += 1
+            names = _names(header, path)
+        if data:
+            yield _table(Block(first, data), names, wanted)
+    if not names:
+        raise ValueError(f"{path}: the file is empty; its first line must name the columns")
+
+
+def _names(header: bytes, path: Path) -> list[str]:
+    try:
+        names = next(csv.reader([header.decode("utf-8").rstrip("\r")], strict=True), [])
+    except (UnicodeDecodeError, csv.Error):
+        raise ValueError(
+            f"{path}:1: not a CSV file: its first line must name the columns"
+        ) from None
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{path}:1: the column {twice!r} is named twice; name each once")
+    if not names:
+        raise ValueError(f"{path}:1: the first line is blank; it must name the columns")
+    return names
+
+
+def _table(block: Block, names: list[str], wanted: Callable[[str], bool]) -> CsvTable:
+    data = block.data
+    if len(names) == 1 or _is_odd(data):
+        return _by_python(block, names, wanted)
+    refused: list[Refusal] = []
+    skipped: list[int] = []
+
+    def skip(row: pacsv.InvalidRow) -> Literal["skip"]:
+        assert row.number is not None
+        skipped.append(row.number)
+        refused.append(Refusal(block.first + row.number - 1, FIELDS, row.text))
+        return "skip"
+
+    include = [name for name in names if wanted(name)]
+    count = data.count(b"\n") + (not data.endswith(b"\n"))
+    try:
+        table = pacsv.read_csv(
+            BytesIO(data),
+            pacsv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
+            pacsv.ParseOptions(quote_char='"' if b'"' in data else False, invalid_row_handler=skip),
+            pacsv.ConvertOptions(
+                column_types=dict.fromkeys(include, pa.binary()),
+                include_columns=include,
+                strings_can_be_null=False,
+            ),
+        ).combine_chunks()
+    except pa.ArrowInvalid:
+        return _by_python(block, names, wanted)
+    good = np.ones(count, bool)
+    good[np.array(skipped, np.int64) - 1] = False
+    lines = np.flatnonzero(good) + block.first
+    if table.num_rows != len(lines):  # Arrow saw other rows than there are lines
+        return _by_python(block, names, wanted)
+    columns = {name: _whole(table.column(name)) for name in include}
+    return CsvTable(columns, lines, refused, block)
+
+
+def _is_odd(data: bytes) -> bool:
+    """Whether Arrow's rows may not be the file's lines, or values not as they are written."""
+    blank = b"\n\n" in data or b"\n\r\n" in data or data[:1] in (b"\n", b"\r")
+    returns = b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
+    quotes = b'"' in data and not _quotes_whole_fields(data)
+    return blank or returns or quotes or not _is_text(data)
+
+
+def _quotes_whole_fields(data: bytes) -> bool:
+    r"""Whether quotes only ever enclose a field on one line: then all parsers see the same fields.
+
+    >>> _quotes_whole_fields(b'1,"a,b",""\n'), _quotes_whole_fields(b'1,"a ""b"" c"\n')
+    (True, False)
+    """
+    text = np.frombuffer(data, np.uint8)
+    places = np.flatnonzero(text == ord('"'))
+    if len(places) % 2:
+        return False
+    opening, closing = places[0::2], places[1::2]
+    before = text[np.maximum(opening - 1, 0)]
+    after = text[np.minimum(closing + 1, len(text) - 1)]
+    begun = np.isin(before, _BEFORE) | (opening == 0)
+    ended = np.isin(after, _AFTER) | (closing == len(text) - 1)
+    newlines = np.flatnonzero(text == ord("\n"))
+    lines = np.searchsorted(newlines, opening) == np.searchsorted(newlines, closing)
+    return bool(begun.all() and ended.all() and lines.all())
+
+
+def _is_text(data: bytes) -> bool:
+    # Arrow hands bad rows over as texts, and cannot if they are not UTF-8.
+    try:
+        return data.isascii() or bool(data.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _by_python(block: Block, names: list[str], wanted: Callable[[str], bool]) -> CsvTable:
+    """The same, slowly: for quoted values."""
+    refused: list[Refusal] = []
+    lines: list[int] = []
+    rows: list[list[str]] = []
+    for number, line in enumerate(block.lines(), block.first):
+        if not line:
+            continue
+        try:
+            row = next(csv.reader([line.decode("utf-8", "surrogateescape")], strict=True), [])
+        except csv.Error:
+            refused.append(Refusal(number, NOT_CSV, line))
+            continue
+        if len(row) != len(names):
+            refused.append(Refusal(number, FIELDS, line))
+            continue
+        lines.append(number)
+        rows.append(row)
+    columns: dict[str, Column] = {
+        name: pa.array([row[i].encode("utf-8", "surrogateescape") for row in rows], pa.binary())
+        for i, name in enumerate(names)
+        if wanted(name)
+    }
+    return CsvTable(columns, np.array(lines, np.int64), refused, block)
+
+
+def _whole(column: Column) -> Column:
+    return column.chunk(0) if column.num_chunks == 1 else pa.array([], column.type)

@@ -1,0 +1,1 @@
+"""Vowpal Wabbit's formats: dsjson and text."""

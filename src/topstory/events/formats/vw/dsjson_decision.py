@@ -1,0 +1,145 @@
+"""One line of decision-service JSON, taken apart."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from topstory.events.formats.faults import NoEvent
+from topstory.events.formats.pipeline.row_batch import unvarying
+from topstory.events.formats.vw.named_features import Named, feature_id, named_features
+
+Names = tuple[str, ...]
+
+HASH = "hash"
+DEFAULT_IDS: tuple[Names, ...] = (("id",), ("i", "id"), ("_tag",))
+
+
+class Decision(msgspec.Struct):
+    """The fields of a line that matter here; `c` stays as it is written."""
+
+    c: msgspec.Raw
+    cost: float | None = msgspec.field(name="_label_cost", default=None)
+    probability: float | None = msgspec.field(name="_label_probability", default=None)
+    action: int | None = msgspec.field(name="_label_Action", default=None)  # from 1
+    index: int | None = msgspec.field(name="_labelIndex", default=None)  # from 0
+    timestamp: datetime | None = msgspec.field(name="Timestamp", default=None)
+    ranking: list[int] = msgspec.field(name="a", default_factory=list)  # from 1
+    probabilities: list[float] = msgspec.field(name="p", default_factory=list)  # in that order
+    pdrop: float | None = None
+    skip: bool = msgspec.field(name="_skipLearn", default=False)
+
+    def at(self) -> int:
+        """The place of the chosen action among the actions."""
+        if self.action is not None:
+            return self.action - 1
+        if self.index is not None:
+            return self.index
+        raise NoEvent("there is no _label_Action: nothing says what was chosen")
+
+    def payoff(self) -> float:
+        """What the cost says, with the sign of a payoff."""
+        if self.cost is None:
+            raise NoEvent("there is no _label_cost: nothing says what it paid")
+        return 0.0 - self.cost
+
+    def propensity(self) -> float:
+        """Of the chosen action: its label's, or else what `a` and `p` say."""
+        if self.probability is not None:
+            return self.probability
+        try:
+            return self.probabilities[self.ranking.index(self.at() + 1)]
+        except (ValueError, IndexError):
+            raise NoEvent("there is no _label_probability, nor p of the chosen action") from None
+
+
+_LINE = msgspec.json.Decoder(Decision)
+_CONTEXT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ACTIONS = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def decode(line: bytes) -> tuple[Decision, dict[str, msgspec.Raw]]:
+    """The decision, and its context by keys; raises NoEvent.
+
+    >>> line = b'{"_label_cost": -1, "_label_probability": 0.5, "_label_Action": 2, '
+    >>> line += b'"c": {"User": {"age": 3}, "_multi": [{"id": "a"}, {"id": "b"}]}}'
+    >>> decision, context = decode(line)
+    >>> decision.at(), decision.payoff(), decision.propensity(), list(context)
+    (1, 1.0, 0.5, ['User', '_multi'])
+    """
+    decision: Decision = _checked(_LINE, line)
+    context: dict[str, msgspec.Raw] = _checked(_CONTEXT, decision.c)
+    if "_slots" in context:
+        raise NoEvent("it has _slots: only lines with one decision each are read")
+    if "_multi" not in context:
+        raise NoEvent("there is no _multi: nothing says what could be shown")
+    return decision, context
+
+
+def shared_features(context: dict[str, msgspec.Raw]) -> list[Named]:
+    """The features of all but the actions."""
+    shared = {key: parsed(raw) for key, raw in context.items() if key != "_multi"}
+    return _flat(shared)
+
+
+def actions(multi: bytes) -> list[bytes]:
+    """The texts of the actions in `_multi`; raises NoEvent.
+
+    >>> actions(b'[{"id": "a"}, {"id": "b"}]')
+    [b'{"id": "a"}', b'{"id": "b"}']
+    """
+    try:
+        return list(map(bytes, _ACTIONS.decode(multi)))
+    except msgspec.DecodeError:
+        raise NoEvent("_multi is not a list of actions") from None
+
+
+def described(action: Any, path: Names | None) -> tuple[str, list[Named]]:
+    """An action's id and its features but the id; `path` is where to look for it.
+
+    >>> described({"i": {"id": "Latte", "constant": 1}, "j": [{"type": "hot"}]}, None)
+    ('Latte', [('i^constant', 1.0), ('j^type=hot', 1.0)])
+    """
+    if not isinstance(action, dict):
+        raise NoEvent("an action is not an object")
+    features = _flat(action)
+    if path == (HASH,):
+        return feature_id(features), features
+    for names in DEFAULT_IDS if path is None else (path,):
+        value: Any = action
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        if isinstance(value, str | int) and value != "" and not isinstance(value, bool):
+            own = "^".join(names)
+            return str(value), [each for each in features if each[0] not in (own, f"{own}={value}")]
+    if path is None:
+        return feature_id(features), features
+    raise NoEvent(f"an action has no {'.'.join(path)}, which was to be its id")
+
+
+def parsed(raw: msgspec.Raw | bytes) -> Any:
+    """Any JSON; raises NoEvent."""
+    return _checked(_ANY, raw)
+
+
+_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+
+
+def _flat(value: Any) -> list[Named]:
+    try:
+        return named_features(value)
+    except RecursionError:
+        raise NoEvent("its JSON is nested too deeply") from None
+
+
+def _checked(decoder: msgspec.json.Decoder[Any], text: msgspec.Raw | bytes) -> Any:
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError as error:
+        raise NoEvent(f"not a decision: {unvarying(str(error))}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise NoEvent("not valid JSON") from None
+    except RecursionError:
+        raise NoEvent("its JSON is nested too deeply") from None

@@ -1,0 +1,1 @@
+"""Yahoo's Webscope logs, R6A and R6B."""

@@ -1,0 +1,66 @@
+"""A log from its columns: what `EventLog.from_arrays` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from topstory.events.columns.articles import ArticleTable
+from topstory.events.columns.checks import reals
+from topstory.events.columns.contexts import Contexts, as_contexts
+from topstory.events.columns.pools import PoolTable, as_lists, pool_numbers
+from topstory.events.columns.positions import shown_positions
+from topstory.events.columns.propensity import recorded
+from topstory.events.columns.times import Times, as_microseconds
+from topstory.events.columns.visitors import Visitors
+from topstory.events.log import EventLog
+
+
+def from_arrays(
+    users: Any,
+    pools: Sequence[Iterable[str]],
+    pool: npt.ArrayLike,
+    shown: Any,
+    payoff: npt.ArrayLike,
+    articles: Mapping[str, npt.ArrayLike | None] | None,
+    timestamps: npt.ArrayLike | None,
+    propensity: npt.ArrayLike | None,
+    visitor: npt.ArrayLike | None,
+    profiles: Any,
+    article_profiles: Any,
+) -> EventLog:
+    """Check the columns, and bring them into the shape in which a log keeps them."""
+    visitors = None
+    if visitor is not None:
+        visitors = Visitors.of(users, visitor, profiles)
+        contexts: Contexts = visitors.contexts[visitors.number]
+    elif profiles is not None:
+        raise ValueError("profiles need visitor: for each event the profile of its user")
+    else:
+        contexts = as_contexts(users)
+    events = len(contexts)
+    lists = as_lists(pools)
+    if articles is None:
+        article_table = ArticleTable(tuple(dict.fromkeys(key for ids in lists for key in ids)))
+    else:
+        article_table = ArticleTable.from_mapping(articles)
+    if article_profiles is not None:
+        article_table = article_table.described(article_profiles)
+    pool_table = PoolTable.from_lists(lists, article_table)
+    numbered = pool_numbers(pool, events, len(pool_table))
+    times = None
+    if timestamps is not None:
+        times = Times.from_microseconds(as_microseconds(timestamps, events))
+    return EventLog(
+        users=contexts,
+        pool=numbered,
+        position=shown_positions(shown, numbered, pool_table, article_table),
+        payoff=reals("payoff", payoff, events),
+        recorded_propensity=recorded(propensity, numbered, pool_table),
+        times=times,
+        pool_table=pool_table,
+        article_table=article_table,
+        visitors=visitors,
+    )

@@ -1,0 +1,1 @@
+"""Is a log fit for replay?"""

@@ -1,1 +1,0 @@
-"""Writers of logs for other tools, by the name of the format."""

@@ -1,0 +1,1 @@
+"""Projected users and articles to soft memberships in a few clusters."""

@@ -1,0 +1,1 @@
+"""Raw categories to a unit vector."""

@@ -1,0 +1,236 @@
+"""Raw profiles to raw feature vectors φ: support, binary encoding, unit length, the constant."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from topstory.events.columns.profiles import as_profiles
+from topstory.features.encoding.categories import Categories, Sparse, row_starts
+from topstory.features.encoding.support import Support
+from topstory.features.encoding.unit_length import UnitLength
+
+CHUNK = 1 << 16  # profiles encoded at a time
+Threshold = float | Mapping[str, float]
+
+
+class FieldReport(msgspec.Struct, frozen=True):
+    """What became of a field of the raw profiles."""
+
+    field: str
+    many: bool  # whether it holds any number of categories
+    threshold: float  # the least support
+    kept: int  # categories
+    dropped: int
+
+
+# Ignored: scikit-learn is not typed.
+class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The paper's raw feature vectors (§5.2.2), from tables of profiles: (rows, D), sparse.
+
+    Args:
+        support: keep a category that at least this share of the rows has; one number for all
+            fields, or field -> number (0.1 where a field is not named; 0 keeps all).
+        apart: normalise fields with any number of categories apart from those with one, as the
+            paper does with users' behaviours; False: all together, as with articles.
+
+    >>> profiles = {"gender": ["f", "m", None, "f"], "likes": [["golf", "tea"], ["tea"], [], []]}
+    >>> encoder = Encoder(support=0.5).fit(profiles)
+    >>> encoder.get_feature_names_out().tolist()
+    ['gender=f', 'likes=tea', 'constant']
+    >>> encoder.transform(profiles).toarray()[1]
+    array([0., 1., 1.], dtype=float32)
+    """
+
+    def __init__(self, support: Threshold = 0.1, apart: bool = True) -> None:
+        self.support = support
+        self.apart = apart
+
+    def fit(self, X: Any, y: Any = None) -> Encoder:
+        """Learn the categories, and which of them have support."""
+        table = as_profiles("profiles", X)
+        categories = Categories().fit(table)
+        thresholds = self._thresholds(categories)
+        fields = categories.field_of()
+        support = Support(np.array([thresholds[field] for field in fields]))
+        if not len(fields):  # nothing is known of anybody
+            return self.learn(categories, np.zeros(0), np.zeros(0, bool))
+        for part in chunks(table):
+            support.partial_fit(categories.transform(part))
+        return self.learn(categories, support.support_, support.kept_)
+
+    def learn(
+        self,
+        categories: Categories,
+        support: npt.NDArray[np.float64],
+        kept: npt.NDArray[np.bool_],
+    ) -> Encoder:
+        """Take what was learned elsewhere: the categories, their support, which are kept."""
+        self.categories_, self.support_, self.kept_ = categories, support, kept
+        fields = categories.field_of()[kept]
+        labels = [categories.fields_[field] and self.apart for field in fields]
+        empty = sparse.csr_array((1, len(fields)), dtype=np.float32)
+        self.unit_ = UnitLength(np.array(labels, int)).fit(empty) if len(fields) else None
+        column = np.cumsum(kept) - 1
+        self._places = {
+            field: (
+                many,
+                {
+                    word: int(column[at]) if kept[at] else -1
+                    for word, at in categories.codes(field).items()
+                },
+            )
+            for field, many in categories.fields_.items()
+        }
+        self.n_features_out_ = len(fields) + 1
+        return self
+
+    def transform(self, X: Any) -> Sparse:
+        """(rows, D) φ, float32."""
+        return self.encode(X)[0]
+
+    def encode(self, X: Any) -> tuple[Sparse, Counter[str]]:
+        """The same, and how many categories of each field were not known, and left out."""
+        check_is_fitted(self)
+        table = self.categories_.checked(X)
+        parts, unknown = [], Counter[str]()
+        for part in chunks(table):
+            binary, strangers = self.categories_.encode(part)
+            unknown += strangers
+            parts.append(self._unit(binary[:, self.kept_]))
+        if not parts:
+            return self._unit(self.categories_.transform(table)[:, self.kept_]), unknown
+        return parts[0] if len(parts) == 1 else stacked(parts), unknown
+
+    def _unit(self, kept: Sparse) -> Sparse:
+        if self.unit_ is None:  # no category has support: the constant alone
+            return sparse.csr_array(np.ones((kept.shape[0], 1), np.float32))
+        found: Sparse = self.unit_.transform(kept)
+        return found
+
+    def places(self, profile: Any) -> tuple[list[int], list[int], dict[str, int]]:
+        """One profile's features: which are on, those normalised apart in the second list.
+
+        A field may be left out: unknown. Categories that are not known are counted by field.
+        """
+        together: list[int] = []
+        apart: list[int] = []
+        unknown: dict[str, int] = {}
+        try:
+            items = profile.items()
+        except AttributeError:
+            raise ValueError(
+                f"a profile must be a dict of fields, got {type(profile).__name__}"
+            ) from None
+        for field, value in items:
+            known = self._places.get(field)
+            if known is None:
+                fields = ", ".join(self._places)
+                raise ValueError(f"profile: unknown field {field!r}; a profile has {fields}")
+            if value is None:
+                continue
+            many, places = known
+            found = apart if many and self.apart else together
+            for word in _words(field, many, value):
+                place = places.get(word)
+                if place is None:
+                    if not isinstance(word, str):
+                        raise ValueError(f"profile: {field!r} holds {word!r}, not a string")
+                    unknown[field] = unknown.get(field, 0) + 1
+                elif place >= 0:
+                    found.append(place)
+        return together, apart, unknown
+
+    def report(self) -> tuple[FieldReport, ...]:
+        """What was kept of each field, and what was dropped."""
+        fields, thresholds = self.categories_.field_of(), self._thresholds(self.categories_)
+        return tuple(
+            FieldReport(
+                field,
+                many,
+                thresholds[field],
+                int(self.kept_[fields == field].sum()),
+                int((~self.kept_[fields == field]).sum()),
+            )
+            for field, many in self.categories_.fields_.items()
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Field=category of each that is kept, and the constant."""
+        check_is_fitted(self)
+        names = self.categories_.get_feature_names_out()[self.kept_]
+        return np.array([*names, "constant"], dtype=object)
+
+    def check_kept(self, who: str) -> None:
+        """Refuse if no category is left, so that all rows look alike."""
+        if self.kept_.any():
+            return
+        if not len(self.kept_):
+            raise ValueError(f"the profiles of the {who} are all empty: nothing tells them apart")
+        most = int(self.support_.argmax())
+        name = self.categories_.get_feature_names_out()[most]
+        raise ValueError(
+            f"support {self.support!r}: no category of the {who} has it; the most frequent, "
+            f"{name}, has {self.support_[most]:.3g}: ask for less"
+        )
+
+    def _thresholds(self, categories: Categories) -> dict[str, float]:
+        if not isinstance(self.support, Mapping):
+            _check_share("support", self.support)
+            return dict.fromkeys(categories.fields_, float(self.support))
+        strange = sorted(set(self.support) - set(categories.fields_))
+        if strange:
+            raise ValueError(
+                f"support: unknown field {strange[0]!r}; a profile has "
+                f"{', '.join(categories.fields_)}"
+            )
+        for field, share in self.support.items():
+            _check_share(f"support of {field!r}", share)
+        return {field: float(self.support.get(field, 0.1)) for field in categories.fields_}
+
+
+def chunks(table: pa.Table) -> Iterator[pa.Table]:
+    """The table, some rows at a time."""
+    for start in range(0, table.num_rows, CHUNK):
+        yield table.slice(start, CHUNK)
+
+
+def stacked(parts: Sequence[Sparse]) -> Sparse:
+    """One below the other."""
+    sizes = np.concatenate([np.diff(part.indptr) for part in parts])
+    whole: Sparse = sparse.csr_array(
+        (
+            np.concatenate([part.data for part in parts]),
+            np.concatenate([part.indices for part in parts]),
+            row_starts(sizes),
+        ),
+        shape=(sum(part.shape[0] for part in parts), parts[0].shape[1]),
+    )
+    return whole
+
+
+def _check_share(what: str, share: float) -> None:
+    if not 0 <= share <= 1:
+        raise ValueError(f"{what} must lie between 0 (keep all) and 1, got {share:g}")
+
+
+def _words(field: str, many: bool, value: Any) -> Any:
+    if not many:
+        if isinstance(value, str):
+            return (value,)
+        raise ValueError(f"profile: {field!r} must be one string, got {value!r}")
+    if isinstance(value, list | tuple | set | frozenset):
+        try:
+            return value if len(value) < 2 else set(value)  # listed twice is still one
+        except TypeError:
+            pass
+    raise ValueError(f"profile: {field!r} must be a list of strings, got {value!r}")

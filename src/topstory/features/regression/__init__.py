@@ -1,0 +1,1 @@
+"""Bilinear logistic regression of clicks on user and article."""

@@ -1,0 +1,1 @@
+"""The contract: what is asked, what is answered, what is refused."""

@@ -1,0 +1,1 @@
+"""What the operator sets: the TOML file, the environment, the feature model."""

@@ -1,0 +1,1 @@
+"""The two busiest routes, from the HTTP parser straight to the service."""

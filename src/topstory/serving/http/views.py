@@ -1,0 +1,159 @@
+"""What an editor or an operator sees."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from importlib.metadata import version
+from time import monotonic
+
+from topstory.kernels.compilation import Floats
+from topstory.serving.api.buckets import BUCKETS, Bucket
+from topstory.serving.api.messages import (
+    ArticleView,
+    BucketCounts,
+    PoolStats,
+    SegmentView,
+    Stats,
+)
+from topstory.serving.journal.clock import SECOND
+from topstory.serving.journal.times import moment
+from topstory.serving.service.service import Service, unknown_article
+from topstory.serving.state.pool import Article, Pool
+from topstory.serving.state.tally import Tally
+from topstory.serving.upkeep.keeper import Keeper
+
+AT_A_TIME = 64  # articles: a few milliseconds
+
+
+async def article_views(service: Service, pool_name: str) -> list[ArticleView]:
+    """Every article of a pool, some at a time: visitors are answered in between."""
+    pool = service.decider(pool_name).pool
+    views: list[ArticleView] = []
+    ids = list(pool.articles)
+    for done in range(0, len(ids), AT_A_TIME):
+        some = ids[done : done + AT_A_TIME]
+        there = [article for article in some if article in pool.articles]  # editors come in between
+        views += _views(pool, there, service.clock.now())
+        await asyncio.sleep(0)
+    return views
+
+
+def article_view(service: Service, pool_name: str, article: str) -> ArticleView:
+    """One article of a pool."""
+    pool = service.decider(pool_name).pool
+    if article not in pool.articles:
+        raise unknown_article(pool_name, article)
+    return _views(pool, [article], service.clock.now())[0]
+
+
+def stats(service: Service, keeper: Keeper, since: float) -> Stats:
+    """The service as a whole; `since` is when it started, in steady seconds."""
+    return Stats(
+        version=version("topstory"),
+        uptime_seconds=monotonic() - since,
+        records=service.state.number,
+        waiting=service.commits.waiting,
+        commits=service.commits.count,
+        last_commit_seconds=service.commits.seconds,
+        snapshot=keeper.number,
+        snapshot_age_seconds=(service.clock.now() - keeper.at) / SECOND,
+        clock_ahead_seconds=service.clock.ahead / SECOND,
+        failing=service.commits.failing,
+        fingerprint=service.state.fingerprint(),
+        pools={name: pool_stats(service, name) for name in service.deciders},
+    )
+
+
+def pool_stats(service: Service, name: str) -> PoolStats:
+    """One pool."""
+    pool = service.decider(name).pool
+    return PoolStats(
+        policy=repr(pool.policy),
+        articles=len(pool.articles),
+        showable=len(pool.listing(service.clock.now()).ids),
+        shows=sum(map(sum, pool.tally.shows)),
+        payoff=float(sum(map(sum, pool.tally.payoff))),
+        buckets=bucket_counts(pool.tally),
+        drift=drift(pool),
+    )
+
+
+def drift(pool: Pool) -> float:
+    """How far rounding has carried the pool's model."""
+    return pool.policy.model.drift() if pool.articles else 0.0
+
+
+def bucket_counts(tally: Tally) -> dict[Bucket, BucketCounts]:
+    """Shows and payoffs by bucket."""
+    return {
+        bucket: _counts(sum(tally.shows[number]), float(sum(tally.payoff[number])))
+        for number, bucket in enumerate(BUCKETS)
+    }
+
+
+def _counts(shows: int, payoff: float) -> BucketCounts:
+    return BucketCounts(shows, payoff, payoff / shows if shows else None)
+
+
+def _views(pool: Pool, ids: Sequence[str], now: int) -> list[ArticleView]:
+    if not ids:
+        return []
+    estimates, widths = [], []
+    for segment in range(pool.segments):
+        typical = [float(place == segment) for place in range(pool.dimension)]
+        typical[-1] = 1.0
+        estimates.append(pool.policy.estimates(typical, ids))
+        widths.append(pool.policy.widths(typical, ids) * (pool.policy.explorer.bonus or 1.0))
+    return [
+        _view(pool, pool.articles[article], now, place, estimates, widths)
+        for place, article in enumerate(ids)
+    ]
+
+
+def _view(
+    pool: Pool,
+    article: Article,
+    now: int,
+    place: int,
+    estimates: list[Floats],
+    widths: list[Floats],
+) -> ArticleView:
+    facts, tally = article.facts, article.tally
+    shows, payoff = sum(map(sum, tally.shows)), float(sum(map(sum, tally.payoff)))
+    return ArticleView(
+        pool=pool.name,
+        id=facts.id,
+        title=facts.title,
+        link=facts.link,
+        features=facts.features,
+        begins=None if facts.begins is None else moment(facts.begins),
+        ends=None if facts.ends is None else moment(facts.ends),
+        showable=article.showable(now),
+        shows=shows,
+        payoff=payoff,
+        ctr=payoff / shows if shows else None,
+        buckets=bucket_counts(tally),
+        segments=tuple(
+            _segment(
+                tally, segment, float(estimates[segment][place]), float(widths[segment][place])
+            )
+            for segment in range(pool.segments)
+        ),
+    )
+
+
+def _segment(tally: Tally, segment: int, estimate: float, width: float) -> SegmentView:
+    shows = sum(by_segment[segment] for by_segment in tally.shows)
+    payoff = float(sum(by_segment[segment] for by_segment in tally.payoff))
+    known = math.isfinite(estimate)
+    sure = known and math.isfinite(width)
+    return SegmentView(
+        segment=segment,
+        shows=shows,
+        payoff=payoff,
+        ctr=payoff / shows if shows else None,
+        estimate=estimate if known else None,
+        interval=(estimate - width, estimate + width) if sure else None,
+    )

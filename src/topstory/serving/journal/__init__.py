@@ -1,0 +1,1 @@
+"""One ordered, durable log of records, in SQLite or PostgreSQL."""

@@ -1,0 +1,44 @@
+"""Which journal: a file in the data folder, or a PostgreSQL database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from topstory.serving.config.loading import BadConfig
+from topstory.serving.config.schema import Config
+from topstory.serving.journal.journal import Journal, JournalError
+from topstory.serving.journal.sqlite import SqliteJournal
+
+FILE = "journal.sqlite"
+SCHEMES = ("postgresql://", "postgres://")
+
+
+def own_journal(config: Config) -> Journal:
+    """The journal of the one service that writes it."""
+    told = config.journal
+    if told.url is None:
+        return SqliteJournal(Path(config.data) / FILE, told.lock_seconds)
+    return _postgres(told.url, told.lock_seconds, own=True)
+
+
+def journal_of(where: str) -> Journal:
+    """The journal of a service that may be running, to read: its data folder, or its URL."""
+    if where.startswith(SCHEMES):
+        return _postgres(where, 1.0, own=False)
+    path = Path(where) / FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"{where}: no service has kept a journal here")
+    return SqliteJournal(path)
+
+
+def _postgres(url: str, lock_seconds: float, own: bool) -> Journal:
+    try:
+        from topstory.serving.journal.postgres import PostgresJournal
+    except ImportError:
+        raise BadConfig(
+            "journal.url: a journal in PostgreSQL needs psycopg: pip install 'topstory[postgres]'"
+        ) from None
+    try:
+        return PostgresJournal(url, lock_seconds, own)
+    except JournalError as error:
+        raise JournalError(f"journal.url: {error}") from None

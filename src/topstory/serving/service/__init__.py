@@ -1,0 +1,1 @@
+"""Decide, learn and edit, without HTTP."""

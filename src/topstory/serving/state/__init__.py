@@ -1,0 +1,1 @@
+"""The state: a pure function of the journal, with its snapshots and its recovery."""

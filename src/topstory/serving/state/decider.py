@@ -1,0 +1,130 @@
+"""A decision: which article a bucket shows to a user, and how likely that was over the mix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from topstory.kernels import mixture
+from topstory.kernels.mixture import DEPLOYMENT, UNIFORM
+from topstory.serving.api.errors import Refused
+from topstory.serving.state.pool import Listing, Pool
+from topstory.serving.state.traffic import Traffic
+
+
+class Chosen(NamedTuple):
+    """The article for the story position, its propensity, and the ranking that it heads."""
+
+    article: str
+    propensity: float
+    ranking: tuple[str, ...] = ()  # empty: the article alone
+
+
+class Decider:
+    """Decides for one pool; its randomness hangs on (seed, number of the decision, article) alone.
+
+    The same state, user, bucket and number give the same decision.
+    """
+
+    def __init__(self, pool: Pool, traffic: Traffic) -> None:
+        self.pool, self.traffic = pool, traffic
+        self._room = pool.policy.model.room(pool.dimension)
+        self._seed = np.uint64(pool.policy.seed)
+
+    def decide(
+        self,
+        user: Sequence[float],
+        bucket: int,
+        number: int,
+        at: int,
+        exclude: tuple[str, ...] = (),
+        slots: int = 1,
+    ) -> Chosen:
+        """Choose an article, and fill as many more slots as there are articles for.
+
+        Only the first is a choice that propensities and learning speak of; the others follow by
+        the bucket's own order: scores, estimates, or chance.
+        """
+        listing = self._listing(at, exclude)
+        policy = self.pool.policy
+        values = self._room.values
+        values[:] = user
+        place, propensity = mixture.decide(
+            policy.model.state,
+            self._room,
+            policy.model.segment(values),
+            listing.slots,
+            policy.model.roster.keys,
+            policy.explorer.bonus,
+            policy.explorer.share,
+            self.traffic.shares,
+            bucket,
+            self._seed,
+            number,
+            listing.estimates,
+            listing.scores,
+        )
+        article = listing.ids[place]
+        if slots == 1:
+            return Chosen(article, propensity)
+        return Chosen(article, propensity, self._rank(listing, bucket, number, place, slots))
+
+    def decide_all(
+        self, users: Sequence[tuple[float, ...]], buckets: Sequence[int], first: int, at: int
+    ) -> list[Chosen]:
+        """The decisions first, first + 1, … by one call of the kernel: the same as one by one."""
+        listing = self._listing(at)
+        policy = self.pool.policy
+        contexts = np.array(users)
+        places = np.empty(len(users), np.int32)
+        propensities = np.empty(len(users))
+        mixture.decide_all(
+            policy.model.state,
+            self._room,
+            contexts,
+            policy.model.segments(contexts, 0, len(users)),
+            listing.slots,
+            policy.model.roster.keys,
+            policy.explorer.bonus,
+            policy.explorer.share,
+            self.traffic.shares,
+            np.array(buckets, np.int64),
+            self._seed,
+            first,
+            listing.estimates,
+            listing.scores,
+            places,
+            propensities,
+        )
+        ids = listing.ids
+        return [
+            Chosen(ids[place], propensity)
+            for place, propensity in zip(places.tolist(), propensities.tolist(), strict=True)
+        ]
+
+    def _listing(self, at: int, exclude: tuple[str, ...] = ()) -> Listing:
+        listing = self.pool.listing(at)
+        if exclude:
+            listing = self.pool.without(listing, exclude)
+        if not listing.ids:
+            raise Refused(409, "no_article", f"pool {self.pool.name!r} has no article to show now")
+        return listing
+
+    def _rank(
+        self, listing: Listing, bucket: int, number: int, first: int, slots: int
+    ) -> tuple[str, ...]:
+        scores = listing.estimates if bucket == DEPLOYMENT else listing.scores
+        places = np.empty(min(slots, len(listing.ids)), np.int32)
+        mixture.rank(
+            scores,
+            self.pool.policy.model.roster.keys,
+            listing.slots,
+            bucket == UNIFORM,
+            self._seed,
+            number,
+            first,
+            places,
+        )
+        return tuple(listing.ids[place] for place in places)

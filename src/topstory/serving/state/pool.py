@@ -1,0 +1,168 @@
+"""A pool of articles and its policy, as the journal made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+
+import msgspec
+import numpy as np
+
+from topstory.kernels.compilation import Floats, Slots
+from topstory.policies import Policy
+from topstory.serving.journal.records import ArticleFacts, Decided
+from topstory.serving.state.tally import Tally, segment_of
+from topstory.serving.state.update_batch import Lessons
+
+FOREVER = 2**63 - 1
+
+
+class Article(msgspec.Struct):
+    """An article in a pool: what was said of it, since which record, and how it did."""
+
+    facts: ArticleFacts
+    since: int
+    tally: Tally
+
+    def showable(self, at: int) -> bool:
+        """Whether it may be shown at this time: begins <= at < ends."""
+        facts = self.facts
+        return (facts.begins is None or facts.begins <= at) and (
+            facts.ends is None or at < facts.ends
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """Which articles can be shown, and room for their estimates and scores."""
+
+    ids: tuple[str, ...]
+    slots: Slots
+    begins: int  # the times for which it holds
+    ends: int
+    estimates: Floats
+    scores: Floats
+
+
+class Pool:
+    """Articles that come and go, the policy that chooses among them, and what they paid."""
+
+    def __init__(self, name: str, policy: Policy, dimension: int, at: int = 0) -> None:
+        self.name, self.policy, self.dimension = name, policy, dimension
+        self.taught = at  # when the last record was made that taught its policy, or opened it
+        self.articles: dict[str, Article] = {}
+        self.tally = Tally.empty(self.segments)
+        if len(policy.model.roster):
+            policy.model.see(dimension)
+        self._listing: Listing | None = None
+        self._unpack = Struct(f"<{dimension}d").unpack
+        self._lessons = Lessons(dimension)
+
+    @property
+    def segments(self) -> int:
+        """How many segments users are in."""
+        return max(1, self.dimension - 1)
+
+    def check(self, facts: ArticleFacts) -> None:
+        """Refuse what `place` could not take: ValueError says why."""
+        self.policy.model.check_article(facts.id, facts.features)
+        for name, article in self.articles.items():
+            if name != facts.id and _count(article.facts) != _count(facts):
+                raise ValueError(
+                    f"article {facts.id!r} comes with {_count(facts)} features, but {name!r} has "
+                    f"{_count(article.facts)}: give all the same number, or none"
+                )
+
+    # -- what happened --
+
+    def place(self, facts: ArticleFacts, number: int) -> None:
+        """Add an article, or say something else of it."""
+        self.learn()
+        known = self.articles.get(facts.id)
+        if known is None:
+            self.policy.add_article(facts.id, facts.features)
+            self.policy.model.see(self.dimension)
+            self.articles[facts.id] = Article(facts, number, Tally.empty(self.segments))
+        else:
+            known.facts = facts
+        self._listing = None
+
+    def remove(self, article: str) -> None:
+        """Forget an article."""
+        self.learn()
+        if self.articles.pop(article, None) is not None:
+            self.policy.remove_article(article)
+        self._listing = None
+
+    def show(self, decided: Decided) -> bool:
+        """An impression: the first half of a trial, for `learn` to teach. Whether it teaches."""
+        segment = segment_of(self._unpack(decided.user))
+        self.tally.show(decided.bucket, segment)
+        article = self.articles.get(decided.article)
+        if article is None:
+            return False
+        article.tally.show(decided.bucket, segment)
+        if decided.teaches:
+            self._lessons.shown(self.policy.model.roster.slot(decided.article), decided.user)
+            self.policy.decisions += 1
+        return decided.teaches
+
+    def pay(self, decided: Decided, decision: int, payoff: float) -> bool:
+        """A payoff: the second half. Whether it teaches: not of one removed since."""
+        segment = segment_of(self._unpack(decided.user))
+        self.tally.pay(decided.bucket, segment, payoff)
+        article = self.articles.get(decided.article)
+        if article is None or article.since > decision:
+            return False
+        article.tally.pay(decided.bucket, segment, payoff)
+        teaches = decided.teaches and payoff != 0.0
+        if teaches:
+            slot = self.policy.model.roster.slot(decided.article)
+            self._lessons.paid(slot, decided.user, payoff)
+        return teaches
+
+    def learn(self) -> None:
+        """Teach the policy what was shown and paid since."""
+        if self._lessons:
+            self._lessons.teach(self.policy.model)
+
+    # -- what can be shown --
+
+    def listing(self, at: int) -> Listing:
+        """The articles that can be shown at this time."""
+        held = self._listing
+        if held is None or not held.begins <= at < held.ends:
+            held = self._listing = self._list(at)
+        return held
+
+    def without(self, listing: Listing, exclude: tuple[str, ...]) -> Listing:
+        """The same but for some."""
+        left_out = set(exclude)
+        kept = tuple(article for article in listing.ids if article not in left_out)
+        return self._ready(kept, listing.begins, listing.ends)
+
+    def _list(self, at: int) -> Listing:
+        ids = tuple(name for name, article in self.articles.items() if article.showable(at))
+        edges = [
+            edge
+            for article in self.articles.values()
+            for edge in (article.facts.begins, article.facts.ends)
+            if edge is not None
+        ]
+        begins = max((edge for edge in edges if edge <= at), default=0)
+        ends = min((edge for edge in edges if edge > at), default=FOREVER)
+        return self._ready(ids, begins, ends)
+
+    def _ready(self, ids: tuple[str, ...], begins: int, ends: int) -> Listing:
+        roster = self.policy.model.roster
+        slots = np.array([roster.slot(article) for article in ids], np.int32)
+        return Listing(ids, slots, begins, ends, np.empty(len(ids)), np.empty(len(ids)))
+
+
+def _count(facts: ArticleFacts) -> int:
+    return len(facts.features or ())
+
+
+def context(user: bytes) -> Floats:
+    """(d,) the numbers that a record holds."""
+    return np.frombuffer(user, "<f8")

@@ -1,0 +1,185 @@
+"""The state as files: safetensors for what was learned, JSON for what was counted.
+
+    snapshots/000000012345/state.json        the number of the last record in it, articles, tallies
+    snapshots/000000012345/front.safetensors the pool's policy
+
+A snapshot is there whole or not at all. Two are kept, so that a damaged one has a predecessor.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from topstory.files import sync
+from topstory.policies import Policy
+from topstory.serving.state.pool import Article, Pool
+from topstory.serving.state.state import State
+from topstory.serving.state.tally import Tally
+
+KEPT = 2
+FORMAT = "topstory-snapshot"
+VERSION = 1
+UNREADABLE = (OSError, ValueError, KeyError, msgspec.DecodeError)
+
+log = logging.getLogger("topstory.serving")
+
+
+class PoolFacts(msgspec.Struct, frozen=True):
+    """What is not in the policy's own file."""
+
+    articles: dict[str, Article]
+    tally: Tally
+    checksum: str  # of the policy's file
+    taught: int | None = None  # snapshots of earlier versions do not tell
+
+
+class Contents(msgspec.Struct, frozen=True):
+    """What `state.json` says."""
+
+    format: str
+    version: int
+    number: int
+    at: int
+    dimension: int
+    config: dict[str, Any]
+    pools: dict[str, PoolFacts]
+
+
+class Sealed(msgspec.Struct, frozen=True):
+    """The file: its contents, and their checksum."""
+
+    checksum: str
+    contents: msgspec.Raw
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A state as it was at one moment, to be written while the state itself goes on."""
+
+    number: int
+    at: int
+    dimension: int
+    config: dict[str, Any]
+    policies: Mapping[str, Policy]
+    facts: Mapping[str, bytes]  # articles, tallies and when they were taught, as JSON
+
+    @classmethod
+    def of(cls, state: State) -> Picture:
+        """Copy what is going to change."""
+        facts = {
+            name: msgspec.json.encode([pool.articles, pool.tally, pool.taught])
+            for name, pool in state.pools.items()
+        }
+        policies = {name: pool.policy.copy() for name, pool in state.pools.items()}
+        return cls(state.number, state.at, state.dimension, dict(state.config), policies, facts)
+
+
+class Snapshots:
+    """The snapshots in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        self._writing = threading.Lock()
+
+    def numbers(self) -> list[int]:
+        """Those that are there, the newest first."""
+        names = (entry.name for entry in self.folder.iterdir() if entry.name.isdigit())
+        return sorted((int(name) for name in names), reverse=True)
+
+    def write(self, picture: Picture) -> Path:
+        """Write a snapshot, and drop all but the last two."""
+        # One at a time: a service that ends does not wait for the snapshot that it was taking.
+        with self._writing:
+            target = self.path(picture.number)
+            if target.exists():
+                return target
+            unfinished = self.folder / f".{target.name}.part"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            try:
+                self._fill(unfinished, picture)
+                unfinished.rename(target)
+                sync(self.folder)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+            for number in self.numbers()[KEPT:]:
+                shutil.rmtree(self.path(number), ignore_errors=True)
+            return target
+
+    def newest(self) -> Iterator[State]:
+        """The states that can be read, the newest first; a damaged one is named in the log."""
+        for number in self.numbers():
+            try:
+                yield self.read(number)
+            except UNREADABLE as error:
+                log.error("snapshot %d cannot be used, trying the one before: %s", number, error)
+
+    def path(self, number: int) -> Path:
+        """The folder of one."""
+        return self.folder / f"{number:012d}"
+
+    def _fill(self, folder: Path, picture: Picture) -> None:
+        pools = {}
+        for name, policy in picture.policies.items():
+            path = folder / f"{name}.safetensors"
+            policy.save(path)
+            articles, tally, taught = msgspec.json.decode(picture.facts[name])
+            pools[name] = {
+                **{"articles": articles, "tally": tally},
+                **{"checksum": checksum(path), "taught": taught},
+            }
+        contents = msgspec.json.encode(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "number": picture.number,
+                "at": picture.at,
+                "dimension": picture.dimension,
+                "config": picture.config,
+                "pools": pools,
+            }
+        )
+        sealed = Sealed(blake2b(contents, digest_size=16).hexdigest(), msgspec.Raw(contents))
+        with (folder / "state.json").open("wb") as file:
+            file.write(msgspec.json.encode(sealed))
+            file.flush()
+            os.fsync(file.fileno())
+        sync(folder)
+
+    def read(self, number: int) -> State:
+        """The state of one; any of UNREADABLE if it is damaged, or gone."""
+        folder = self.path(number)
+        sealed = msgspec.json.decode((folder / "state.json").read_bytes(), type=Sealed)
+        raw = bytes(sealed.contents)
+        if blake2b(raw, digest_size=16).hexdigest() != sealed.checksum:
+            raise ValueError("state.json: damaged: the checksum does not match its contents")
+        contents = msgspec.json.decode(raw, type=Contents)
+        if (contents.format, contents.version) != (FORMAT, VERSION):
+            raise ValueError(f"{contents.format} {contents.version} is not {FORMAT} {VERSION}")
+        state = State(contents.dimension)
+        state.number, state.at, state.config = contents.number, contents.at, contents.config
+        for name, facts in contents.pools.items():
+            path = folder / f"{name}.safetensors"
+            if checksum(path) != facts.checksum:
+                raise ValueError(f"{path.name}: damaged: the checksum does not match")
+            taught = contents.at if facts.taught is None else facts.taught
+            pool = Pool(name, Policy.load(path), contents.dimension, taught)
+            pool.articles, pool.tally = facts.articles, facts.tally
+            state.pools[name] = pool
+        return state
+
+
+def checksum(path: Path) -> str:
+    """BLAKE2b of a file."""
+    return blake2b(path.read_bytes(), digest_size=16).hexdigest()

@@ -1,0 +1,93 @@
+"""The state of the service: a pure function of the journal's records, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+
+import msgspec
+import numpy as np
+
+from topstory.policies import Policy
+from topstory.serving.journal.records import (
+    Configured,
+    Decided,
+    Entry,
+    Opened,
+    Paid,
+    Placed,
+    Removed,
+)
+from topstory.serving.state.pool import Pool
+
+MOST = 4096  # records whose trials are learned together
+
+Start = Callable[[Opened], Policy]  # the policy that a pool began with
+
+
+class State:
+    """All pools, and the number of the last record that made them so."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self.number = 0
+        self.at = 0
+        self.pools: dict[str, Pool] = {}
+        self.config: dict[str, object] = {}
+
+    def apply(self, entries: Iterable[tuple[Entry, Decided | None]], start: Start) -> None:
+        """Take in the next records; a payoff comes with the decision that it is of.
+
+        In batches or one by one: the state is the same, to the bit.
+        """
+        for count, (entry, decided) in enumerate(entries, 1):
+            self._take_in(entry, decided, start)
+            if not count % MOST:
+                self._learn()
+        self._learn()
+
+    def _learn(self) -> None:
+        for pool in self.pools.values():
+            pool.learn()
+
+    def _take_in(self, entry: Entry, decided: Decided | None, start: Start) -> None:
+        record = entry.record
+        if entry.number <= self.number:
+            raise ValueError(f"record {entry.number} came after record {self.number}")
+        if isinstance(record, Decided):
+            pool = self.pools[record.pool]
+            if pool.show(record):
+                pool.taught = entry.at
+        elif isinstance(record, Paid):
+            assert decided is not None
+            pool = self.pools[decided.pool]
+            if pool.pay(decided, record.decision, record.payoff):
+                pool.taught = entry.at
+        elif isinstance(record, Placed):
+            self.pools[record.pool].place(record.article, entry.number)
+        elif isinstance(record, Removed):
+            self.pools[record.pool].remove(record.article)
+        elif isinstance(record, Opened):
+            self.pools[record.pool] = Pool(record.pool, start(record), self.dimension, entry.at)
+        elif isinstance(record, Configured):
+            self.config = record.config
+        self.number, self.at = entry.number, entry.at
+
+    def fingerprint(self) -> str:
+        """A hash of all that was learned and counted: equal states have equal ones, to the bit.
+
+        What models only keep ready for scoring is left out: it depends on what was asked.
+        """
+        digest = blake2b(f"{self.number}".encode(), digest_size=16)
+        for name, pool in sorted(self.pools.items()):
+            digest.update(name.encode())
+            digest.update(msgspec.json.encode([pool.tally, list(pool.articles.values())]))
+            roster = pool.policy.model.roster
+            digest.update(msgspec.json.encode(roster.ids))
+            for field, array in sorted(pool.policy.model.learned().items()):
+                # The slots of removed articles hold what nobody can see.
+                alive = np.array([article is not None for article in roster.ids], bool)
+                per_article = field in pool.policy.model.per_article
+                digest.update(f"{field} {array.dtype}".encode())
+                digest.update((array[alive] if per_article else array).tobytes())
+        return digest.hexdigest()

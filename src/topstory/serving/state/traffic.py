@@ -1,0 +1,40 @@
+"""Which bucket a visitor is in."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+
+from topstory.kernels.compilation import Floats
+from topstory.kernels.mixture import DEPLOYMENT, LEARNING, UNIFORM
+from topstory.serving.api.buckets import BUCKETS
+from topstory.serving.config.schema import TrafficConfig
+
+assert (BUCKETS[LEARNING], BUCKETS[DEPLOYMENT], BUCKETS[UNIFORM]) == BUCKETS
+
+
+class Traffic:
+    """The shares of the buckets, and a visitor's bucket: the same for the same id, in any process.
+
+    >>> traffic = Traffic(TrafficConfig(learning=0.2, deployment=0.7, uniform=0.1), "front")
+    >>> numbers = [traffic.bucket(f"visitor-{i}") for i in range(10_000)]
+    >>> [round(numbers.count(bucket) / 10_000, 1) for bucket in range(3)]
+    [0.2, 0.7, 0.1]
+    """
+
+    def __init__(self, config: TrafficConfig, pool: str) -> None:
+        self.shares: Floats = np.array([config.learning, config.deployment, config.uniform])
+        self.teaches = (True, False, config.uniform_teaches)
+        self._edges = np.cumsum(self.shares).tolist()
+        if config.uniform == 0:
+            self._edges[DEPLOYMENT] = 1.0  # whatever rounding says
+        self._salt = blake2b(pool.encode(), digest_size=16).digest()  # pools split independently
+
+    def bucket(self, visitor: str) -> int:
+        """The number of the bucket of a visitor, or of a request where visitors have no id."""
+        digest = blake2b(visitor.encode(), digest_size=8, salt=self._salt).digest()
+        place = (int.from_bytes(digest, "little") >> 11) * 2.0**-53  # in [0, 1)
+        if place < self._edges[LEARNING]:
+            return LEARNING
+        return DEPLOYMENT if place < self._edges[DEPLOYMENT] else UNIFORM

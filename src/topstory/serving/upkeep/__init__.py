@@ -1,0 +1,1 @@
+"""What happens beside requests: snapshots, exports, backups."""

@@ -1,0 +1,173 @@
+"""A copy of a data folder that a service can be started from, made while another one serves.
+
+What is copied when is what makes the copies fit: snapshots before the journal, so that it has all
+records of theirs; the rest after it, so that whatever its records need is there already.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from topstory.files import replaced_folder
+from topstory.serving.config.feature_model import FILE as FEATURES
+from topstory.serving.config.loading import BadConfig
+from topstory.serving.config.schema import Config
+from topstory.serving.journal.connect import FILE
+from topstory.serving.journal.sqlite import SqliteJournal
+from topstory.serving.journal.times import moment
+from topstory.serving.state.recovery import Starts, check_fits, goes_with, recover
+from topstory.serving.state.snapshots import UNREADABLE, Snapshots
+
+ATTEMPTS = 5
+SECRETS = ("keys.toml", "signing.toml")
+
+
+class BackedUp(msgspec.Struct, frozen=True):
+    """What was copied, and opened again."""
+
+    out: str
+    record: int  # the number of the last record
+    at: datetime  # its time
+    snapshots: int
+    archived: int  # log folders
+    bytes: int
+
+
+def back_up(
+    config: Config,
+    out: Path,
+    file: Path | None = None,
+    tell: Callable[[str], None] = lambda words: None,
+) -> BackedUp:
+    """Copy what a service needs to go on, whole or not at all, and open the copy.
+
+    Args:
+        config: of the service, which may be running.
+        out: the folder to make; there must be none.
+        file: the configuration, copied too.
+        tell: what is being done now.
+    """
+    if config.journal.url is not None:
+        raise BadConfig(
+            "journal.url: this journal is in PostgreSQL, which has its own backup: copy the "
+            f"folders snapshots and start, {FEATURES} and *.toml of {config.data}, and then the "
+            "database, with pg_dump --schema=topstory"
+        )
+    data = Path(config.data)
+    if not (data / FILE).is_file():
+        raise FileNotFoundError(f"{data}: no service has kept a journal here")
+    with replaced_folder(out, _refuse) as fresh:
+        fresh.chmod(0o700)  # contexts and secrets are nobody else's business
+        pruned = _copy_state(config, fresh, tell)
+        # After the journal: a pool's start is written before the record that opens it,
+        tell("copying the policies that pools began with")
+        copy_folder(data / "start", fresh / "start")
+        # and an archive before its decisions are dropped.
+        tell("copying the archive")
+        archived = _copy_archive(data / "archive", fresh / "archive", pruned)
+        _copy_files(data, fresh, file)
+        tell("opening the copy")
+        record, at = _opened(config, fresh)
+        copied = sum(path.stat().st_size for path in fresh.rglob("*") if path.is_file())
+        kept = len(Snapshots(fresh / "snapshots").numbers())
+    return BackedUp(str(out), record, moment(at), kept, archived, copied)
+
+
+def _refuse(out: Path) -> None:
+    raise FileExistsError(f"{out}: there is something already; a backup needs a new folder")
+
+
+def _copy_state(config: Config, fresh: Path, tell: Callable[[str], None]) -> int:
+    """Snapshots and the journal; the number below which its decisions are archived."""
+    data = Path(config.data)
+    for _ in range(ATTEMPTS):
+        tell("copying the snapshots")
+        numbers = copy_snapshots(Snapshots(data / "snapshots"), fresh / "snapshots")
+        tell("copying the journal")
+        with closing(SqliteJournal(data / FILE, config.journal.lock_seconds)) as journal:
+            journal.copy(fresh / FILE)
+        with closing(SqliteJournal(fresh / FILE)) as copied:
+            (last, _), pruned = copied.last(), copied.pruned()
+        if not pruned or any(goes_with(number, pruned, last) for number in numbers):
+            return pruned
+        # Since the snapshots were copied, newer ones were taken and what those have was archived.
+        (fresh / FILE).unlink()
+    raise ValueError(
+        f"{data}: the journal's first decisions are archived, and in {ATTEMPTS} attempts none of "
+        "its snapshots could be copied that goes with the rest: if the service's log says that "
+        "they are damaged, let it take new ones, else try again"
+    )
+
+
+def copy_snapshots(source: Snapshots, target: Path) -> list[int]:
+    """Copy those that are whole; their numbers. The service may drop one at any moment."""
+    shutil.rmtree(target, ignore_errors=True)
+    copies = Snapshots(target)
+    whole = []
+    for number in source.numbers():
+        try:
+            copy_folder(source.path(number), copies.path(number))
+        except FileNotFoundError:
+            shutil.rmtree(copies.path(number), ignore_errors=True)
+            continue
+        try:
+            copies.read(number)
+        except UNREADABLE:
+            shutil.rmtree(copies.path(number))
+        else:
+            whole.append(number)
+    return whole
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """A folder and what is in it; an error names the first file that cannot be copied."""
+    target.mkdir(parents=True)
+    for entry in source.iterdir():
+        if entry.is_dir():
+            copy_folder(entry, target / entry.name)
+        else:
+            shutil.copyfile(entry, target / entry.name)
+
+
+def _copy_archive(source: Path, target: Path, pruned: int) -> int:
+    """The rounds that the copied journal does not have any more; how many folders.
+
+    It has the decisions of later ones itself: the service that is started from it archives them.
+    """
+    rounds = [
+        each
+        for each in source.glob("*/*-*")
+        if (number := each.name.partition("-")[0]).isdecimal() and int(number) <= pruned
+    ]
+    for each in rounds:
+        copy_folder(each, target / each.parent.name / each.name)
+    return len(rounds)
+
+
+def _copy_files(data: Path, fresh: Path, file: Path | None) -> None:
+    named = {data / name: name for name in (*SECRETS, FEATURES)}
+    if file is not None:
+        named[file] = "topstory.toml"
+    for path, name in named.items():
+        if path.exists():
+            shutil.copyfile(path, fresh / name)
+            (fresh / name).chmod(0o600)
+
+
+def _opened(config: Config, fresh: Path) -> tuple[int, int]:
+    """As a start would: the number and time of the last record of the state that is in it."""
+    with closing(SqliteJournal(fresh / FILE)) as journal:
+        journal.check()
+        starts, snapshots = Starts(fresh / "start"), Snapshots(fresh / "snapshots")
+        state = recover(journal, snapshots, starts, config.context)
+        check_fits(state, config)
+        last, at = journal.last()
+        if state.number != last:
+            raise ValueError(f"the copy's state ends at record {state.number}, its journal {last}")
+    return last, at

@@ -1,0 +1,180 @@
+"""The journal as an event log: what `topstory replay` reads.
+
+A decision is an event; its pool is what could have been shown then, and its propensity is over the
+whole traffic mix. The uniform bucket alone is a log of random exploration with propensities 1/K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+
+from topstory.events import EventLog
+from topstory.events.folder.append import Appender
+from topstory.events.folder.contents import check_replaceable
+from topstory.files import replaced_folder
+from topstory.kernels.mixture import UNIFORM
+from topstory.serving.journal.clock import SECOND
+from topstory.serving.journal.journal import Journal
+from topstory.serving.journal.records import ArticleFacts, Decided, Opened, Placed, Removed
+from topstory.serving.state.pool import FOREVER, context
+
+CHUNK = 20_000  # events that are turned into columns at a time
+
+Part = Literal["all", "uniform"]
+Features = tuple[float, ...] | None
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """What was written."""
+
+    pool: str
+    part: str
+    events: int
+    open: int  # left out: their window is not over
+
+
+class NothingToExport(ValueError):
+    """There is no decision that is final."""
+
+
+class _Event(NamedTuple):
+    at: int
+    decided: Decided
+    payoff: float
+    shown: str
+    pool: tuple[str, ...]
+
+
+def export(
+    journal: Journal,
+    out: Path,
+    pool: str,
+    part: Part = "all",
+    now: int = FOREVER,
+    before: int = FOREVER,
+) -> Exported:
+    """Write a pool's decisions as a log's folder, whole or not at all.
+
+    Args:
+        journal: of a service that may be running.
+        out: the folder; a log that is there is replaced.
+        pool: which pool.
+        part: all traffic, or the uniform bucket alone.
+        now: decisions whose window is not over by then are left out: their payoff may still come.
+        before: only records below this number.
+    """
+    past = History(journal, pool, part, now, before)
+    events = 0
+    with replaced_folder(out, check_replaceable) as fresh, Appender(fresh) as appender:
+        batches = past.events()
+        while chunk := list(islice(batches, CHUNK)):
+            appender.append(past.columns(chunk))
+            events += len(chunk)
+        if events:
+            appender.finish()
+        elif pool not in past.pools:
+            listed = ", ".join(past.pools) or "none yet"
+            raise NothingToExport(f"the journal has no pool {pool!r}; there are {listed}")
+        else:
+            raise NothingToExport(
+                f"pool {pool!r} has no decision to export yet ({past.open} still wait for feedback)"
+            )
+    return Exported(pool, part, events, past.open)
+
+
+class History:
+    """A pool's decisions in order, each with the articles that could have been shown."""
+
+    def __init__(self, journal: Journal, pool: str, part: Part, now: int, before: int) -> None:
+        self._journal, self._pool, self._part = journal, pool, part
+        self._now, self._before = now, before
+        self._articles: dict[str, ArticleFacts] = {}
+        # A log's article has one row of features: what came back with others is another article.
+        self._names: dict[tuple[str, Features], str] = {}
+        self._features: dict[str, Features] = {}  # by those names
+        self._listed: dict[str, str] = {}  # names by id
+        self._pool_of: tuple[str, ...] = ()  # the names
+        self._holds = (0, 0)  # the times for which that list holds
+        self.open = 0
+        self.pools: list[str] = []  # all of the journal
+
+    def events(self) -> Iterator[_Event]:
+        """One after the other."""
+        for entry, payoff in self._journal.history(self._before):
+            record = entry.record
+            if isinstance(record, Placed) and record.pool == self._pool:
+                self._articles[record.article.id] = record.article
+                self._name(record.article, entry.number)
+                self._holds = (0, 0)
+            elif isinstance(record, Removed) and record.pool == self._pool:
+                self._articles.pop(record.article, None)
+                self._holds = (0, 0)
+            elif isinstance(record, Decided) and record.pool == self._pool:
+                if self._part == "uniform" and record.bucket != UNIFORM:
+                    continue
+                if record.expires >= self._now:
+                    self.open += 1
+                    continue
+                shown_from = self._shown_from(entry.at, record)
+                shown = self._listed[record.article]
+                yield _Event(entry.at, record, payoff or 0.0, shown, shown_from)
+            elif isinstance(record, Opened):
+                self.pools.append(record.pool)
+
+    def columns(self, events: list[_Event]) -> EventLog:
+        """Events as a log."""
+        pools = list(dict.fromkeys(event.pool for event in events))
+        numbers = {ids: number for number, ids in enumerate(pools)}
+        known = {article for ids in pools for article in ids}
+        features = {
+            article: self._features[article] for article in self._features if article in known
+        }
+        if len({None if row is None else len(row) for row in features.values()}) > 1:
+            features = dict.fromkeys(features)  # a log has one kind of features, or none
+        sizes = np.array([len(event.pool) for event in events])
+        mixed = [event.decided.propensity for event in events]
+        return EventLog.from_arrays(
+            users=np.array([context(event.decided.user) for event in events]),
+            pools=pools,
+            pool=[numbers[event.pool] for event in events],
+            shown=[event.shown for event in events],
+            payoff=[event.payoff for event in events],
+            articles=features,
+            timestamps=np.array([event.at / SECOND for event in events]),
+            propensity=1.0 / sizes if self._part == "uniform" else mixed,
+        )
+
+    def _shown_from(self, at: int, decided: Decided) -> tuple[str, ...]:
+        if not self._holds[0] <= at < self._holds[1]:
+            self._list(at)
+        if not decided.exclude:
+            return self._pool_of
+        return tuple(name for id, name in self._listed.items() if id not in decided.exclude)
+
+    def _name(self, facts: ArticleFacts, number: int) -> None:
+        """By its id; if that had other features before, with the record's number too."""
+        if (facts.id, facts.features) not in self._names:
+            name = facts.id
+            while name in self._features:
+                name += f"@{number}"
+            self._names[facts.id, facts.features] = name
+            self._features[name] = facts.features
+
+    def _list(self, at: int) -> None:
+        begins, ends, listed = 0, FOREVER, {}
+        for article, facts in self._articles.items():
+            first, last = facts.begins or 0, FOREVER if facts.ends is None else facts.ends
+            if first <= at < last:
+                listed[article] = self._names[article, facts.features]
+            for edge in (first, last):
+                begins, ends = (
+                    (max(begins, edge), ends) if edge <= at else (begins, min(ends, edge))
+                )
+        self._listed, self._holds = listed, (begins, ends)
+        self._pool_of = tuple(listed.values())

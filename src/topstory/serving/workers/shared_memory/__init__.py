@@ -1,0 +1,1 @@
+"""The learner's state in memory that every worker maps."""

@@ -1,0 +1,154 @@
+"""The learner's side of the mapped memory: the state as workers see it, a few times a second."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from mmap import mmap
+from time import monotonic, monotonic_ns
+
+import msgspec
+import numpy as np
+
+from topstory.kernels.compilation import Floats, Slots
+from topstory.serving.http.metrics import Latency
+from topstory.serving.journal.clock import Clock
+from topstory.serving.state.pool import Pool
+from topstory.serving.state.state import State
+from topstory.serving.workers.shared_memory.double_buffer import Writer
+from topstory.serving.workers.shared_memory.layout import (
+    HEAD,
+    Layout,
+    arrays_in,
+    first_array,
+    lay_out,
+)
+
+log = logging.getLogger("topstory.serving")
+
+AT_LEAST = 1.0  # seconds: published so often even if nothing happens, for the clock goes on
+
+
+class Publisher:
+    """Writes what scoring reads into the mapped memory.
+
+    Edits are published at once. What was learned is published together with what is learned within
+    the next `pause` seconds: so long a worker may decide from an older state, and no longer.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        pools: tuple[str, ...],
+        clock: Clock,
+        pause: float,
+        writer: Writer | None = None,
+    ) -> None:
+        self._state, self._clock, self.pause = state, clock, pause
+        self._pools = {name: state.pools[name] for name in pools}
+        self.writer = writer or Writer()
+        self.editions = dict.fromkeys(pools, state.number)
+        self.staleness = Latency()  # from a record's being learned to the workers' seeing it
+        self.number = 0  # the last record in what was published
+        self._layout: Layout | None = None
+        self._encoded = b""
+        self._slots: dict[str, Slots] = {}
+        self.begun = False  # a pool has its first article
+        self.until = 0  # the time at which the layout must be made anew
+        self._layouts = 0
+        self._written: list[tuple[int, mmap, dict[str, dict[str, Floats]]] | None] = [None, None]
+        self._changed_at: float | None = None  # when the first record came that is not published
+        self._last = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._call_later: Callable[..., asyncio.TimerHandle] | None = None
+
+    @property
+    def behind(self) -> int:
+        """Records that the state has and workers do not see yet."""
+        return self._state.number - self.number
+
+    def start(self) -> None:
+        """Publish now and then, until `stop`."""
+        self._call_later = asyncio.get_running_loop().call_later
+        self.publish()
+
+    def stop(self) -> None:
+        """No more."""
+        self._call_later = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def changed(self, *edited: str) -> None:
+        """Records were applied to the state; these pools were edited."""
+        now = monotonic()
+        if self._changed_at is None:
+            self._changed_at = now
+            if not edited:
+                self._wake(max(0.0, self._last + self.pause - now))
+        if edited:
+            for pool in edited:
+                self.editions[pool] = self._state.number
+            self._layout = None
+            self.publish()
+
+    def publish(self) -> None:
+        """Show the state as it is now."""
+        now = self._clock.now()
+        if self._layout is None or now >= self.until:
+            self._lay_out(now)
+        layout = self._layout
+        assert layout is not None
+        begin = first_array(len(self._encoded))
+        place, buffer = self.writer.next, self.writer.room(begin + layout.length)
+        written = self._written[place]
+        if written is None or written[0] != layout.number or written[1] is not buffer:
+            buffer[HEAD.size : HEAD.size + len(self._encoded)] = self._encoded
+            laid = {each.name: arrays_in(each, buffer, begin) for each in layout.pools}
+            written = self._written[place] = (layout.number, buffer, laid)
+        # Not of the machine's time, which may be set back the moment after: all processes have one
+        # steady clock.
+        ahead = self._clock.now() - monotonic_ns() // 1000
+        HEAD.pack_into(buffer, 0, self._state.number, ahead, layout.number, len(self._encoded))
+        for name, arrays in written[2].items():
+            if arrays:
+                _fill(arrays, self._pools[name], self._slots[name])
+        self.writer.show()
+        self.number = self._state.number
+        self._last = monotonic()
+        if self._changed_at is not None:
+            self.staleness.count(self._last - self._changed_at)
+            self._changed_at = None
+        self._wake(AT_LEAST)
+
+    def _lay_out(self, now: int) -> None:
+        self._layouts += 1
+        self._layout, rows, self.until = lay_out(
+            self._layouts, self._state.dimension, self._pools, self.editions, now
+        )
+        self.begun |= any(ids and not len(self._slots.get(name, ids)) for name, ids in rows.items())
+        self._encoded = msgspec.msgpack.encode(self._layout)
+        self._slots = {
+            name: np.array([self._pools[name].policy.model.roster.slot(i) for i in ids], np.int32)
+            for name, ids in rows.items()
+        }
+
+    def _wake(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._call_later is not None:
+            self._timer = self._call_later(seconds, self._publish_in_time)
+
+    def _publish_in_time(self) -> None:
+        try:
+            self.publish()
+        except Exception:  # no memory, perhaps: workers see the last state until it works again
+            log.exception("the state could not be shown to the workers")
+            self._wake(AT_LEAST)
+
+
+def _fill(arrays: dict[str, Floats], pool: Pool, slots: Slots) -> None:
+    model = pool.policy.model
+    model.ready(slots)
+    for field, target in arrays.items():
+        np.take(getattr(model.state, field), slots, axis=0, out=target, mode="clip")

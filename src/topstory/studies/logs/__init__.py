@@ -1,0 +1,1 @@
+"""The logs of a study: where they come from and what they are."""

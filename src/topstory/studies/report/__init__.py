@@ -1,0 +1,1 @@
+"""A study's results as records for the report."""

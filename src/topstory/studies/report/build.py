@@ -1,0 +1,164 @@
+"""A study as a report: what is said of it, in records and in words."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from topstory.report import LogFacts, Report
+from topstory.studies.logs.summaries import EXPLORATION, LogSummary, called
+from topstory.studies.logs.warnings import cautions
+from topstory.studies.report.figure_data import curves, histogram, ridges, scatters, series
+from topstory.studies.report.numbers import number
+from topstory.studies.report.summary import summary
+from topstory.studies.report.table1 import table1
+from topstory.studies.report.version import made_by
+from topstory.studies.settings import LEARNERS, Settings
+
+if TYPE_CHECKING:
+    from topstory.studies.result import Study
+
+LIBRARIES = ("numpy", "numba", "pyarrow", "scipy")
+
+
+def report(study: Study) -> Report:
+    """All that the report shows."""
+    table, clouds, searched = table1(study), scatters(study), ridges(study)
+    best = study.reference("omniscient", "tuning").bucket("deployment")
+    logs = study.logs
+    shown = logs["tuning"].memberships if "tuning" in logs else None
+    return Report(
+        title="Which policy to run",
+        summary=summary(study, clouds, searched),
+        table=table,
+        curves=curves(study),
+        tuning_omniscient=number(best.relative_ctr, best.relative_interval),
+        scatters=clouds,
+        histogram=histogram(shown),
+        series=series(study),
+        ridges=searched,
+        logs=tuple(
+            _facts(logs[role]) for role in ("tuning", "evaluation", "exploration") if role in logs
+        ),
+        settings=tuple(_settings(study)),
+        command=_command(study.settings, study.options),
+        warnings=(
+            *(
+                f"The {role} log: {logs[role].inspection.verdict[0]}"
+                for role in ("tuning", "evaluation")
+                if role in logs and not logs[role].inspection.fit
+            ),
+            *(f"{each[0].upper()}{each[1:]}." for each in cautions(study.settings.policies, logs)),
+        ),
+    )
+
+
+def _facts(log: LogSummary) -> LogFacts:
+    found = log.inspection
+    pools = f"{found.pools:,}"
+    if found.smallest_pool is not None:
+        sizes = f"{found.smallest_pool}"
+        if found.smallest_pool != found.largest_pool:
+            sizes += f" to {found.largest_pool}"
+        pools += f", of {sizes} articles"
+    features = found.article_features
+    return LogFacts(
+        role=log.role,
+        facts=(
+            ("events", f"{found.events:,}"),
+            ("CTR", "–" if found.ctr is None else f"{found.ctr:.4f}"),
+            ("context", f"{found.dimension} features, the constant included"),
+            (
+                "articles",
+                f"{found.articles:,}, "
+                + ("no features" if features is None else f"{features} features each"),
+            ),
+            ("pools", pools),
+            ("shown at random?", f"p = {found.uniformity.p_value:.2g}"),
+        ),
+        verdict=found.verdict,
+        fit=found.fit,
+        days=tuple((day.date.isoformat(), day.events, day.ctr) for day in found.days),
+    )
+
+
+def _settings(study: Study) -> list[tuple[str, str]]:
+    settings = study.settings
+    replays = len(study.tuned) + len(study.evaluated)
+    events = sum(o.events for runs in (study.tuned, study.evaluated) for o in runs.values())
+    worked = sum(o.seconds for runs in (study.tuned, study.evaluated) for o in runs.values())
+    repeats = (
+        "1; 3 at sizes of 5 % and below" if settings.repeats is None else f"{settings.repeats}"
+    )
+    return [
+        *((called(role), known) for role, known in study.known_by.items()),
+        ("policies", ", ".join(settings.policies)),
+        ("data sizes", ", ".join(f"{100 * size:g} %" for size in settings.sizes)),
+        ("ε tried", _grid(settings, "egreedy")),
+        ("α tried", _grid(settings, "ucb")),
+        ("ridge", "1" + "".join(f", {ridge:g}" for ridge in settings.ridges)),
+        ("tuned on", f"the {settings.tune_on} bucket"),
+        *_offset(study),
+        ("seeds averaged", repeats),
+        ("seed", f"{settings.seed}"),
+        ("replays", f"{replays:,} over {events:,} events"),
+        ("duration", f"{_time(study.seconds)} ({_time(worked)} of replays, engine {study.engine})"),
+        ("machine", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"),
+        (
+            "versions",
+            ", ".join(
+                [f"Python {platform.python_version()}", made_by()]
+                + [f"{name} {version(name)}" for name in LIBRARIES]
+            ),
+        ),
+    ]
+
+
+def _offset(study: Study) -> list[tuple[str, str]]:
+    explored = study.logs.get(EXPLORATION)
+    if explored is None or not any("warm" in policy for policy in study.settings.policies):
+        return []
+    return [("warm offsets", f"{explored.offset_by} on {explored.inspection.events:,} events")]
+
+
+def _grid(settings: Settings, policy: str) -> str:
+    return ", ".join(f"{value:g}" for value in settings.grid(policy))
+
+
+def _command(settings: Settings, logs: Sequence[str]) -> str:
+    """The command that makes the same runs."""
+    words = ["topstory", "study", "OUT", *logs]
+    if settings.policies != LEARNERS:
+        words += ["--policy", ",".join(settings.policies)]
+    given = {
+        "--sizes": settings.sizes if settings.sizes != Settings().sizes else None,
+        "--epsilons": settings.epsilons,
+        "--alphas": settings.alphas,
+    }
+    for option, values in given.items():
+        if values is not None:
+            words += [option, ",".join(f"{value:g}" for value in values)]
+    if settings.repeats is not None:
+        words += ["--repeats", f"{settings.repeats}"]
+    if settings.tune_on != "deployment":
+        words += ["--tune-on", settings.tune_on]
+    if settings.ridges:
+        words += ["--tune-ridge"]
+    if settings.seed:
+        words += ["--seed", f"{settings.seed}"]
+    return shlex.join(words)
+
+
+def _time(seconds: float) -> str:
+    """A time for people.
+
+    >>> _time(12.34), _time(754)
+    ('12.3 s', '12 min 34 s')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"

@@ -1,0 +1,44 @@
+"""`topstory export-journal`; `serve` and `new-key` are tested beside the service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.running import answer, run, words
+from tests.serving.making import add_articles, config, visits
+from tests.serving.making import run as run_service
+
+import topstory as ts
+from topstory.serving.service.service import Service
+
+
+async def traffic(service: Service) -> None:
+    await add_articles(service, 3)
+    await visits(service, 60)
+
+
+def test_a_journal_becomes_a_log(tmp_path: Path) -> None:
+    run_service(config(tmp_path / "data"), traffic)
+    told = answer("export-journal", tmp_path / "data", tmp_path / "log", "--unfinished")
+    assert told == {"pool": "front", "part": "all", "events": 60, "open": 0}
+    assert len(ts.EventLog.read(tmp_path / "log")) == 60
+    uniform = answer(
+        *("export-journal", tmp_path / "data", tmp_path / "uniform"),
+        *("--part", "uniform", "--unfinished"),
+    )
+    log = ts.EventLog.read(tmp_path / "uniform")
+    assert 0 < len(log) == uniform["events"] < 60
+    assert log.recorded_propensity is None
+    said = run("export-journal", tmp_path / "data", tmp_path / "log", "--unfinished").stdout
+    assert said.startswith("60 events into")
+
+
+def test_what_cannot_be_exported_is_told(tmp_path: Path) -> None:
+    told = run("export-journal", tmp_path, tmp_path / "log", status=1)
+    assert "no service has kept a journal here" in words(told.output)
+    run_service(config(tmp_path / "data"), traffic)
+    told = run("export-journal", tmp_path / "data", tmp_path / "log", status=1)
+    assert "60 still wait for feedback" in words(told.output)
+    told = run("export-journal", tmp_path / "data", tmp_path / "log", "--pool", "x", status=1)
+    assert "the journal has no pool 'x'; there are front" in words(told.output)
+    run("export-journal", tmp_path / "data", tmp_path / "log", "--part", "best", status=2)

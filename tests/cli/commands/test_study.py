@@ -1,0 +1,169 @@
+"""`topstory study`."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.cli.running import answer, run, words
+from tests.features.worlds import clear_world
+
+import topstory as ts
+from topstory.studies.logs.simulated import SCALES, Scale
+
+SMALL = ("--sizes", "1", "--policy", "egreedy,ucb,ucb-warm", "--epsilons", "0.1", "--alphas", "0.2")
+
+
+def given(logs: Path) -> tuple[object, ...]:
+    """A study of logs on disk."""
+    return (
+        *("--tuning", logs / "uniform", "--evaluation", logs / "explored"),
+        *("--exploration", logs / "uniform"),
+        *SMALL,
+    )
+
+
+def test_it_writes_all_its_files_and_says_where_the_report_is(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    printed = run("study", out, *given(logs)).stdout
+    assert f"The report: {out / 'report.html'}" in printed
+    assert "ε-greedy" in printed
+    names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    # Too few trials here for Figure 3: no article was chosen 100 times.
+    figures = [f"figures/figure{n}.{kind}" for n in (2, 4, 5) for kind in ("html", "svg", "png")]
+    assert names >= {
+        *("report.html", "runs.parquet", "table1.csv", "table1.md", "table1.tex"),
+        *figures,
+    }
+
+
+def test_it_tells_what_study_finds(logs: Path, tmp_path: Path) -> None:
+    told = answer("study", tmp_path / "one", *given(logs))
+    read: dict[str, Any] = {
+        role: ts.EventLog.read(logs / name)
+        for role, name in (
+            ("tuning", "uniform"),
+            ("evaluation", "explored"),
+            ("exploration", "uniform"),
+        )
+    }
+    found = ts.study(
+        tmp_path / "two",
+        **read,
+        sizes=[1.0],
+        policies=["egreedy", "ucb", "ucb-warm"],
+        epsilons=[0.1],
+        alphas=[0.2],
+    )
+    wanted = [row.cells[0].deploy.value for row in found.report().table.rows]
+    assert [row["cells"][0]["deploy"]["value"] for row in told["table"]["rows"]] == wanted
+    assert told["replays"] == len(found.tuned) + len(found.evaluated)
+
+
+def test_without_logs_it_simulates_them_and_learns_features(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SCALES, "demo", Scale(20_000, 20_000, 30_000, users=5_000))
+    told = answer("study", tmp_path / "out", *SMALL)
+    assert [row["policy"] for row in told["table"]["rows"]] == ["egreedy", "ucb", "ucb-warm"]
+    assert (tmp_path / "out" / "features.safetensors").exists()
+    again = answer("study", tmp_path / "out", *SMALL)
+    assert again["table"] == told["table"]
+
+
+def test_contexts_of_the_constant_alone_are_warned_of_once(logs: Path, tmp_path: Path) -> None:
+    for name, role in (("uniform", "tuning"), ("explored", "evaluation")):
+        log = ts.EventLog.read(logs / name)[:2000]
+        bare = replace(log, users=np.ones((len(log), 1), np.float32), visitors=None)
+        bare.write(tmp_path / role)
+    told = run(
+        *("study", tmp_path / "out", "--tuning", tmp_path / "tuning"),
+        *("--evaluation", tmp_path / "evaluation", *SMALL),
+    )
+    warning = "WARNING: contexts are the constant alone, so ucb-warm knows nothing of the user"
+    assert told.stderr.count(warning) == 1
+    assert "--exploration" in told.stderr
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "Contexts are the constant alone" in page
+
+
+def test_features_of_raw_logs_have_the_support_that_is_asked_for(tmp_path: Path) -> None:
+    world, out = clear_world(users=2_000), tmp_path / "out"
+    roles = ("exploration", "tuning", "evaluation")
+    for seed, role in enumerate(roles):
+        world.random_log(4_000, "2009-05-01", 1, seed=seed, raw=True).write(tmp_path / role)
+    given = [word for role in roles for word in (f"--{role}", tmp_path / role)]
+    small = ("--policy", "egreedy", "--sizes", "1", "--epsilons", "0.1")
+    answer("study", out, *given, *small, "--support", "behaviours=0.05", "--support", "age=0")
+    model = ts.FeatureBuilder.load(out / "features.safetensors")
+    assert model.support == {"age": 0.0, "behaviours": 0.05}
+    told = run("study", out, *given, *small, "--support", "some", status=2).stderr
+    assert "not a number, nor FIELD=NUMBER: 'some'" in words(told)
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(logs: Path, tmp_path: Path) -> None:
+    """Interrupted once its first run is recorded; then it goes on, and repeats none of them."""
+    out = tmp_path / "out"
+    command = [
+        Path(sys.executable).with_name("topstory"),
+        "study",
+        out,
+        *given(logs),
+        "--engine",
+        "serial",
+    ]
+    process = subprocess.Popen([str(word) for word in command], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (recorded := _runs(out)) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert (process.returncode, said) == (
+        130,
+        "interrupted; the same command goes on where it was\n",
+    )
+    answer("study", out, *given(logs))
+    again = _runs(out)
+    assert again[: len(recorded)] == recorded
+    assert len(again) == len(set(again))
+
+
+def _runs(out: Path) -> list[bytes]:
+    journal = out / "journal.jsonl"
+    lines = journal.read_bytes().splitlines() if journal.exists() else []
+    return [line for line in lines if line.startswith(b'{"type":"run"') and line.endswith(b"}")]
+
+
+def test_a_file_is_no_folder_for_a_study(logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("years of work")
+    told = run("study", tmp_path / "out", *given(logs), status=1).stderr
+    assert "is a file, and a study needs a folder" in told
+    assert (tmp_path / "out").read_text() == "years of work"
+
+
+def test_a_log_that_is_not_there_is_told(logs: Path, tmp_path: Path) -> None:
+    told = run(
+        "study", tmp_path / "out", "--tuning", logs / "none", "--evaluation", logs, status=1
+    ).stderr
+    assert told.count("\n") == 1
+    assert "there is no such folder" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--scale", "web"), "scale must be one of demo, paper, got 'web'"),
+        (("--policy", "greedy"), "no policy to tune is called 'greedy'"),
+        (("--engine", "spark"), "engine must be one of serial, local, ray"),
+    ],
+)
+def test_wrong_usage_is_told(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    assert words in run("study", tmp_path / "out", *arguments, status=1).stderr

@@ -1,0 +1,236 @@
+"""An import: streamed, whole or not at all, and honest about what it skipped."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from benchmarks import ROOT
+from benchmarks.yahoo import write_r6a
+
+from topstory.events import EventLog
+from topstory.events.formats.faults import CUT, BadRow, Faults
+from topstory.events.formats.importing import import_log
+from topstory.events.formats.pipeline.sources import TRUNCATED
+from topstory.events.formats.pipeline.validation import Refusal, Rows
+from topstory.events.formats.registry import reader
+
+LINE = "1317513291 id-2 1 |user 1 11 13 |id-1 |id-2\n"
+
+
+def test_an_import_is_the_batches_one_after_the_other(tmp_path: Path) -> None:
+    files = [tmp_path / f"day{i}.txt" for i in range(3)]
+    for seed, file in enumerate(files):
+        write_r6a(file, 5_000, seed)
+    squeezed = tmp_path / "day1.gz"
+    squeezed.write_bytes(gzip.compress(files[1].read_bytes()))
+    files[1] = squeezed
+    read: list[int] = []
+    report = import_log("r6a", files, tmp_path / "log", progress=read.append)
+    batches = [log for _, log in reader("r6a").read(files, Faults(), lambda more: None)]
+    log = EventLog.read(tmp_path / "log")
+    assert report.events == report.rows == len(log) == 15_000
+    assert report.bytes == sum(read) == sum(file.stat().st_size for file in files)
+    assert report.skipped == {}
+    assert np.array_equal(np.asarray(log.users), np.concatenate([b.users for b in batches]))
+    assert log.shown.tolist() == [key for batch in batches for key in batch.shown]
+
+
+def test_a_users_id_is_no_feature_in_json_lines_either(tmp_path: Path) -> None:
+    file, out = tmp_path / "events.jsonl", tmp_path / "log"
+    fields = '"pool": ["a", "b"], "shown": "a", "payoff": 1'
+    file.write_text(f'{{"user_id": 7, "user_age": 0.5, {fields}}}\n')
+    with pytest.raises(ValueError, match=r"user_id would become a feature: drop it or rename it"):
+        import_log("jsonl", file, out)
+    file.write_text(f'{{"user_id": 7, "user": [0.5], {fields}}}\n')
+    import_log("jsonl", file, out)
+    assert EventLog.read(out).dimension == 1
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_a_users_id_is_no_feature(format: str, tmp_path: Path) -> None:
+    file = tmp_path / f"events.{format}"
+    table = pd.DataFrame({"user_id": [7], "user_age": [0.5], "shown": ["a"], "payoff": [1]})
+    table["pool"] = ["a|b"] if format == "csv" else [["a", "b"]]
+
+    def write() -> None:
+        table.to_csv(file, index=False) if format == "csv" else table.to_parquet(file)
+
+    write()
+    with pytest.raises(ValueError, match=r"events\..*: the column 'user_id' would .*rename it"):
+        import_log(format, file, tmp_path / "log")
+    table["user"] = ["0.5"] if format == "csv" else [[0.5]]
+    write()
+    import_log(format, file, tmp_path / "log")
+    assert EventLog.read(tmp_path / "log").dimension == 1
+
+
+def test_rows_left_out_are_rows_but_not_bad() -> None:
+    faults = Faults(strict=True)
+    faults.left_out("not wanted", "day.txt", 3, "x" * 200)
+    faults.left_out("not wanted", "day.txt", 9, count=4)
+    assert faults.omissions == {"not wanted": 5}
+    assert (faults.bad, faults.omitted, faults.first["not wanted"].line) == (0, 5, 3)
+
+
+def test_too_many_bad_rows_leave_nothing(tmp_path: Path) -> None:
+    file, out = tmp_path / "day.txt", tmp_path / "room" / "log"
+    file.write_text(LINE * 98 + "broken\n" * 2)
+    with pytest.raises(ValueError, match=r"2 of 100 rows are bad \(2\.0%.*day\.txt:99: 'broken'"):
+        import_log("r6b", file, out)
+    assert list(out.parent.iterdir()) == []
+    report = import_log("r6b", file, out, max_bad=0.02)
+    assert (report.events, report.rows, sum(report.skipped.values())) == (98, 100, 2)
+
+
+def test_strict_names_the_first_bad_row_and_leaves_the_old_log(tmp_path: Path) -> None:
+    file, out = tmp_path / "day.txt", tmp_path / "log"
+    file.write_text(LINE)
+    import_log("r6b", file, out)
+    file.write_text(LINE * 3 + "broken\n" + LINE)
+    with pytest.raises(BadRow, match=r"day\.txt:4: "):
+        import_log("r6b", file, out, strict=True)
+    assert len(EventLog.read(out)) == 1
+
+
+@pytest.mark.parametrize("format", ["r6a", "r6b", "jsonl", "dsjson", "vw", "csv"])
+def test_another_format_is_given_up_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    monkeypatch.setattr("topstory.events.formats.importing.HOPELESS", 1_000)
+    monkeypatch.setattr("topstory.events.formats.pipeline.lines.SIZE", 1 << 20)
+    file = tmp_path / "day.txt"
+    header = b"user,pool,shown,payoff\n" if format == "csv" else b""
+    file.write_bytes(header + (b"x" * 1_000 + b"\n\n") * 8_000)  # vw: a blank line an example
+    read: list[int] = []
+    with pytest.raises(ValueError, match=f"see that it is {format}"):
+        import_log(format, file, tmp_path / "log", progress=read.append)
+    assert sum(read) < file.stat().st_size / 2
+
+
+@pytest.mark.parametrize("format", ["jsonl", "dsjson", "vw"])
+def test_bad_rows_are_told_batch_by_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    row = b"x" * 1_000 + b"\n\n"
+    monkeypatch.setattr("topstory.events.formats.pipeline.sources.PIECE", 10 * len(row))
+    monkeypatch.setattr("topstory.events.formats.pipeline.lines.SIZE", 10 * len(row))
+    told: list[list[Refusal]] = []
+
+    def sift(rows: Rows, faults: Faults) -> None:
+        told.append(rows.refused)
+
+    monkeypatch.setattr("topstory.events.formats.pipeline.line_parser.sift", sift)
+    file = tmp_path / "day.txt"
+    file.write_bytes(row * 25)
+    list(reader(format).read([file], Faults(), lambda _: None))
+    assert [len(refused) for refused in told] == [10, 10, 5]
+    assert {len(refusal.text) for refused in told for refusal in refused} == {CUT + 1}
+
+
+def test_a_truncated_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    plain, cut = tmp_path / "day.txt", tmp_path / "day.gz"
+    write_r6a(plain, 2_000)
+    whole = gzip.compress(plain.read_bytes())
+    cut.write_bytes(whole[: len(whole) // 2])
+    report = import_log("r6a", [cut, plain], tmp_path / "log")
+    assert 2_000 < report.events < 4_000
+    assert report.skipped == {TRUNCATED: 1}
+
+
+@pytest.mark.parametrize("content", [b"", b"\n"])
+def test_a_file_without_events_is_an_error(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "day.txt"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"day\.txt"):
+        import_log("r6b", file, tmp_path / "log")
+    assert [path.name for path in tmp_path.iterdir()] == ["day.txt"]
+
+
+def test_mistakes_are_told_before_anything_is_read(tmp_path: Path) -> None:
+    out = tmp_path / "log"
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.gz: there is no such file"):
+        import_log("r6a", tmp_path / "nowhere.gz", out)
+    with pytest.raises(FileNotFoundError, match="it is a folder"):
+        import_log("r6a", tmp_path, out)
+    with pytest.raises(FileNotFoundError, match=f"{os.devnull}: it is not a regular file"):
+        import_log("r6a", os.devnull, out)
+    with pytest.raises(ValueError, match="there is nothing to import"):
+        import_log("r6a", [], out)
+    with pytest.raises(ValueError, match="r6a has no option 'position'"):
+        import_log("r6a", __file__, out, position=1)
+    with pytest.raises(ValueError, match="max_bad is a share"):
+        import_log("r6a", __file__, out, max_bad=5)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_on_the_way_leaves_nothing_and_no_thread(tmp_path: Path) -> None:
+    plain, file = tmp_path / "day.txt", tmp_path / "day.gz"
+    write_r6a(plain, 20_000)
+    file.write_bytes(gzip.compress(plain.read_bytes(), 1))
+
+    def stop(more: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_log("r6a", file, tmp_path / "log", progress=stop)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["day.gz", "day.txt"]
+    assert not [t for t in threading.enumerate() if t.name.startswith(("decompress", "append"))]
+
+
+# Not getrusage: its peak counts the memory of the process that started this one.
+MEASURED = """
+import sys
+from benchmarks.memory import peak
+from topstory.events.formats.importing import import_log
+report = import_log(sys.argv[1], sys.argv[2], sys.argv[3])
+print(report.events, peak())
+"""
+
+
+def test_a_million_lines_stay_under_the_memory_bound(tmp_path: Path) -> None:
+    part, file = tmp_path / "part.txt", tmp_path / "day.gz"
+    write_r6a(part, 20_000)
+    squeezed = gzip.compress(part.read_bytes(), 1)
+    with file.open("wb") as out:
+        for _ in range(50):
+            out.write(squeezed)
+    told = subprocess.run(
+        [sys.executable, "-c", MEASURED, "r6a", file, tmp_path / "log"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    events, most = map(int, told.stdout.split())
+    assert events == 1_000_000
+    assert most < 1_000_000_000
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_leaves_no_half_written_log(tmp_path: Path) -> None:
+    part, file = tmp_path / "part.txt", tmp_path / "day.gz"
+    write_r6a(part, 20_000)
+    file.write_bytes(gzip.compress(part.read_bytes(), 1) * 200)
+    command = "from topstory.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "import", "r6a", str(file), str(tmp_path / "log")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob(".log.writing-*")) and time.monotonic() < until:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["day.gz", "part.txt"]

@@ -1,0 +1,170 @@
+"""One TOML file: typed, overridden by the environment, with errors that name the key."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.cli.running import run, words
+from tests.serving.making import Made, config
+
+from topstory.cli.config_reference import reference
+from topstory.serving.config.loading import BadConfig, read_config
+from topstory.serving.config.schema import Config, plain
+from topstory.serving.security.secret_files import keys_of
+
+KEY = "[[keys]]\nname = '{0}'\nsha256 = '{1:a<64}'\n"
+
+
+def read(tmp_path: Path, text: str, **environment: str) -> Config:
+    path = tmp_path / "topstory.toml"
+    path.write_text(text)
+    return read_config(path, environment)
+
+
+def test_an_empty_file_says_the_defaults(tmp_path: Path) -> None:
+    assert read(tmp_path, "") == read_config(None, {}) == Config()
+
+
+def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
+    told = read(
+        tmp_path,
+        "port = 1\n[limits]\nbatch = 2",
+        TOPSTORY_PORT="3",
+        TOPSTORY_LIMITS__BATCH="4",
+        TOPSTORY_DATA="here",
+        TOPSTORY_POOLS__SPORTS__POLICY__NAME="ucb",
+        TOPSTORY_CORS_ORIGINS='["https://a.example"]',
+        TOPSTORY_DEBUG="1",
+        HOME="/",
+    )
+    assert (told.port, told.limits.batch, told.data) == (3, 4, "here")
+    assert told.policy_of("sports").name == "ucb"
+    assert told.cors_origins == ("https://a.example",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prot = 1", "prot: there is no such key"),
+        ("[limits]\nbath = 1", r"limits\.bath: there is no such key"),
+        ("port = 'x'", r"port: Expected `int`, got `str` \(from .*topstory\.toml\)"),
+        ("port = 70000", "port: Expected `int` <= 65535"),
+        ("[traffic]\nlearning = 0.9", r"traffic: learning \+ deployment \+ uniform must be 1"),
+        ("[policy]\nname = 'best'", r"policy\.name: no policy 'best' can be served"),
+        ("[policy]\nname = 'omniscient'", r"policy\.name: no policy 'omniscient'"),
+        ("[policy]\nname = 'ucb-warm'", r"policy\.start: ucb-warm needs offsets"),
+        ("[policy]\nname = 'ucb'\nepsilon = 0.1", "policy: policy 'ucb' takes no epsilon"),
+        ("[policy]\nalpha = -1.0", "policy: alpha must be >= 0"),
+        ("[pools.a.policy]\nname = 'x'", r"pools\.a\.policy\.name"),
+        ("[pools.a.traffic]\nuniform = 1.0", r"pools\.a\.traffic: learning"),
+        ("[pools.'../x']", "pools"),
+        ("pools = {}", "pools: Expected `object` of length >= 1"),
+        ("[[keys]]\nname = 'a'\nsha256 = 'zz'", r"keys\[0\]\.sha256: Expected `str` matching"),
+        ("[[keys]]\nname = 'a'", r"keys\[0\]: Object missing required field `sha256`"),
+        ("[signing]\nk1 = 'abc'", r"signing\.k1: a secret is 32 bytes"),
+        ("[signing]\n'k.1' = 'abc'", r"signing\.k\.1: an id is 1 to 8 letters"),
+        ("window_seconds = 0.0", "window_seconds: Expected `float` > 0"),
+        ("window_seconds = inf", "window_seconds: Expected `float` <= 1000000000"),
+        ("[journal]\nlock_seconds = inf", r"journal\.lock_seconds: Expected `float` <= 3600"),
+        ("[policy]\nalpha = inf", r"policy\.alpha: it must be finite, got inf"),
+        (KEY.format("a", "a") + KEY.format("a", "b"), r"keys\[1\]\.name: an earlier key has 'a'"),
+        (KEY.format("a", "a") + KEY.format("b", "a"), r"keys\[1\]\.sha256: an earlier key has"),
+        ("port = ", "not a TOML file"),
+    ],
+)
+def test_a_mistake_is_told_with_its_key(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadConfig, match=message):
+        read(tmp_path, text)
+
+
+def test_a_mistake_in_the_environment_names_the_variable(tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match=r"port: .*\(from TOPSTORY_PORT\)"):
+        read(tmp_path, "", TOPSTORY_PORT="x")
+    with pytest.raises(BadConfig, match=r"port\.x: port has no keys \(from TOPSTORY_PORT__X\)"):
+        read(tmp_path, "port = 1", TOPSTORY_PORT__X="1")
+
+
+def test_a_name_made_of_digits_is_a_name(tmp_path: Path) -> None:
+    told = read(tmp_path, "", TOPSTORY_DATA="2024", TOPSTORY_FEATURES="007", TOPSTORY_PORT="9")
+    assert (told.data, told.features, told.port) == ("2024", "007", 9)
+
+
+def test_a_data_folder_is_made_for_its_owner_only(tmp_path: Path) -> None:
+    Made(config(tmp_path / "data")).crash()
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+
+
+def test_what_is_journalled_has_no_secrets() -> None:
+    digest = "ab" * 32
+    told = msgspec.convert(
+        {"signing": {"k1": "cd" * 32}, "keys": [{"name": "web", "sha256": digest}]}, Config
+    )
+    text = msgspec.json.encode(plain(told))
+    assert b"web" in text
+    assert digest.encode() not in text
+    assert b"cdcd" not in text
+
+
+def test_the_page_of_keys_is_up_to_date() -> None:
+    page = Path(__file__).parents[3] / "docs" / "configuration.md"
+    assert page.read_text("utf-8") == reference(), (
+        "stale: python -m topstory.cli.config_reference > docs/configuration.md"
+    )
+
+
+def test_every_key_has_its_meaning() -> None:
+    for line in reference().splitlines():
+        if line.startswith("| `"):
+            assert len(line.split(" | ")[2]) > 5, line
+
+
+def test_check_config_says_whether_it_is_good(tmp_path: Path) -> None:
+    path = tmp_path / "topstory.toml"
+    path.write_text("port = 9")
+    assert "good; pools: front" in run("serve", "--config", path, "--check-config").stdout
+    path.write_text("prot = 9")
+    told = run("serve", "--config", path, "--check-config", status=1)
+    assert "prot: there is no such key" in words(told.output)
+    for text, key in (
+        ("features = '/no'", "features:"),
+        ("[policy]\nstart = '/no'", "policy.start:"),
+    ):
+        path.write_text(f"data = '{tmp_path}'\n{text}")
+        told = run("serve", "--config", path, "--check-config", status=1)
+        assert f"{key} " in words(told.output)
+        assert "/no" in words(told.output)
+
+
+def test_the_first_key_is_told_before_it_is_in_force(tmp_path: Path) -> None:
+    settings, path = Config(data=str(tmp_path)), tmp_path / "keys.toml"
+
+    def interrupted(words: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        keys_of(settings, interrupted)
+    assert not path.exists()
+    told: list[str] = []
+    keys, made = keys_of(settings, told.append)
+    assert made
+    assert sha256(told[0].split()[-1].encode()).hexdigest() == keys[0].sha256
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert keys_of(settings, told.append) == (keys, False)
+    assert len(told) == 1
+    path.write_text("")
+    with pytest.raises(BadConfig, match=r"keys\.toml: it holds no keys; remove it"):
+        keys_of(settings)
+
+
+def test_a_new_key_is_printed_with_the_lines_that_have_its_hash(tmp_path: Path) -> None:
+    printed = run("new-key", "web", "--role", "decide").stdout
+    key, _, entry = printed.partition("\n\n")
+    told = read(tmp_path, entry)
+    assert told.keys[0].name == "web"
+    assert told.keys[0].roles == ("decide",)
+    assert key not in entry
+    assert key.startswith("ts_")
+    run("new-key", "web", "--role", "king", status=2)

@@ -1,0 +1,77 @@
+"""Raw profiles in, through the features that were learned from a log: the loop closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.features.worlds import clear_builder, clear_world
+from tests.serving.making import config, run
+from tests.serving.processes import Served, eventually
+
+import topstory as ts
+from topstory.serving.api.errors import Refused
+from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.http.metrics import Metrics, Requests
+from topstory.serving.service.service import Service
+from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.upkeep.keeper import Keeper
+
+
+def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> None:
+    world, builder = clear_world(), clear_builder()
+    builder.save(tmp_path / "features.safetensors")
+    told = config(tmp_path / "data", context=6, features=str(tmp_path / "features.safetensors"))
+    visits = list(world.visits(40, "2009-05-03", days=1 / 24))
+
+    async def work(service: Service) -> None:
+        for key in visits[0].pool:
+            article = world.newsroom.article(key)
+            profile = {
+                "url_categories": list(article.url_categories),
+                "editor_categories": list(article.editor_categories),
+            }
+            await service.put_article("front", key, ArticleRequest(profile=profile))
+            kept = service.state.pools["front"].articles[key].facts.features
+            assert kept == pytest.approx(builder.article(profile))
+        clicks = 0
+        for visit in visits:
+            made = await service.decide(DecideRequest(user=visit.profile))
+            clicks += int(visit.payoff(made.article))
+            if visit.payoff(made.article):
+                await service.feedback(FeedbackRequest(decision=made.decision, payoff=1))
+        tally = service.state.pools["front"].tally
+        assert sum(map(sum, tally.shows)) == len(visits)
+        assert sum(map(sum, tally.payoff)) == clicks
+        wrong: list[dict[str, object]] = [
+            {"shoe_size": "44"},
+            {"gender": 7},
+            {"behaviours": "golf"},
+        ]
+        for odd in wrong:
+            with pytest.raises(Refused) as caught:
+                await service.decide(DecideRequest(user=odd))
+            assert (caught.value.status, caught.value.reason) == (422, "bad_profile")
+
+        await service.decide(DecideRequest(user={"gender": "?", "behaviours": ["?", "!"]}))
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        page = (await Metrics(service, keeper, Requests()).page()).decode()
+        assert 'topstory_unknown_categories_total{field="behaviours"} 2.0' in page
+        assert 'topstory_unknown_categories_total{field="gender"} 1.0' in page
+
+    run(told, work)
+
+
+def test_a_worker_that_is_started_again_knows_the_features_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "features.safetensors"
+    clear_builder().save(path)
+    with Served(tmp_path, context=6, features=str(path), workers=2) as served:
+        with ts.Client(served.url, served.key, timeout=60) as client:
+            client.put_article("front", "only", ArticleRequest())
+        path.write_bytes(b"another one")
+        first = served.workers()
+        for each in first:
+            each.kill()
+        eventually(lambda: len({*served.workers()} - {*first}) == 2, 60)
+        with ts.Client(served.url, served.key, timeout=60, retries=20) as client:
+            assert client.decide({"gender": "male"}).article == "only"

@@ -1,0 +1,306 @@
+"""Connections that ask for more than they should get: the protocol alone, on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+import uvloop
+from uvicorn.server import ServerState
+
+from topstory.serving.api.errors import Refused
+from topstory.serving.config.schema import Config as ServiceConfig
+from topstory.serving.config.schema import KeyConfig, LimitsConfig
+from topstory.serving.http import app
+from topstory.serving.http.app import App
+from topstory.serving.http.asgi import answer, read_body
+from topstory.serving.http.fast_path.exchange import Express, Ride
+from topstory.serving.http.fast_path.protocol import GuardedProtocol, guarded
+from topstory.serving.http.hot_routes import decide_route
+from topstory.serving.http.metrics import Requests
+from topstory.serving.security.api_keys import Keys, new_key
+
+KEY, DIGEST = new_key()
+KEYS = Keys([KeyConfig(name="all", sha256=DIGEST)], rate=1e6, burst=1_000_000)
+STRANGER = b"POST /v1/decide HTTP/1.1\r\nhost: a\r\n"
+FRIEND = STRANGER + f"authorization: Bearer {KEY}\r\n".encode()
+
+
+class Nobody:
+    """A service that has nothing to show."""
+
+    config = ServiceConfig()
+
+    def ask(self, asked: Any, reply: Any) -> None:
+        raise Refused(409, "no_article", "nothing to show")
+
+    pay = ask
+
+
+@asynccontextmanager
+async def connected(
+    requests: Requests, limits: LimitsConfig
+) -> AsyncIterator[tuple[socket.socket, GuardedProtocol]]:
+    """A client's end of one connection, and the protocol at the other."""
+    express = Express({"/v1/decide": decide_route(Nobody(), KEYS)}, requests)
+    kind = guarded(limits, express)
+    config = uvicorn.Config(_no_app, log_config=None, timeout_keep_alive=limits.idle_seconds)
+    made: list[GuardedProtocol] = []
+
+    def make() -> GuardedProtocol:
+        made.append(kind(config=config, server_state=ServerState(), app_state={}))
+        return made[-1]
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+        listening.setsockopt(socket.SOL_SOCKET, buffer, 8_192)  # little is kept on the way
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(make, sock=listening)
+    with socket.socket() as client:
+        for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            client.setsockopt(socket.SOL_SOCKET, buffer, 8_192)
+        client.setblocking(False)
+        await loop.sock_connect(client, listening.getsockname())
+        while not made or made[0].transport is None:
+            await asyncio.sleep(0)
+        try:
+            yield client, made[0]
+        finally:
+            made[0].transport.abort()
+            server.close()
+            await server.wait_closed()
+
+
+async def _no_app(scope: Any, receive: Any, send: Any) -> None:
+    raise AssertionError("nothing goes the ordinary way here")
+
+
+def test_a_stranger_is_known_by_the_headers_and_nothing_of_the_body_is_held() -> None:
+    async def come() -> None:
+        async with connected(Requests(), LimitsConfig()) as (client, protocol):
+            protocol.data_received(STRANGER + b"content-length: 100000\r\n\r\n" + b"x" * 90_000)
+            ride: Any = protocol.cycle
+            assert isinstance(ride, Ride)
+            assert ride.body == b""
+            protocol.data_received(b"x" * 10_000)
+            answer = await asyncio.get_running_loop().sock_recv(client, 65_536)
+            assert answer.startswith(b"HTTP/1.1 401")
+            # However long it is: the key comes first, as it does on the ordinary way.
+            protocol.data_received(STRANGER + b"content-length: 3000000\r\n\r\n" + b"x" * 2_000_000)
+            answer = await asyncio.get_running_loop().sock_recv(client, 65_536)
+            assert answer.startswith(b"HTTP/1.1 401")
+            assert b"www-authenticate: Bearer\r\n" in answer
+
+    uvloop.run(come())
+
+
+def test_a_body_in_many_pieces_costs_as_much_as_it_is_long() -> None:
+    async def come() -> float:
+        async with connected(Requests(), LimitsConfig()) as (client, protocol):
+            began = time.process_time()
+            protocol.data_received(FRIEND + b"transfer-encoding: chunked\r\n\r\n")
+            for _ in range(900):
+                protocol.data_received(b"1\r\nx\r\n" * 1_000)
+            protocol.data_received(b"0\r\n\r\n")
+            took = time.process_time() - began
+            answer = await asyncio.get_running_loop().sock_recv(client, 65_536)
+            assert b"bad_json" in answer
+            return took
+
+    assert uvloop.run(come()) < 4  # seconds; copying what there is for every piece takes far more
+
+
+def test_who_reads_no_answers_is_not_read_from() -> None:
+    one = STRANGER + b"content-length: 0\r\n\r\n"
+
+    async def come() -> None:
+        loop = asyncio.get_running_loop()
+        requests = Requests()
+        async with connected(requests, LimitsConfig()) as (client, protocol):
+            await answers_pile_up(client, protocol, one)
+            answered = requests.statuses["/v1/decide", 401]
+            assert protocol.transport.get_write_buffer_size() < 2_000_000
+            # Nothing is lost: once answers are read, requests are too.
+            got, read = 0, b""
+            async with asyncio.timeout(60):
+                while got < answered + 100:
+                    read = read[-11:] + await loop.sock_recv(client, 1 << 20)
+                    got += read.count(b"HTTP/1.1 401")
+
+    uvloop.run(come())
+
+
+async def until_lost(protocol: GuardedProtocol) -> None:
+    """The service lets the connection go."""
+    async with asyncio.timeout(60):
+        while protocol in protocol.connections:
+            await asyncio.sleep(0.01)
+
+
+async def answers_pile_up(client: socket.socket, protocol: GuardedProtocol, one: bytes) -> None:
+    """Ask and ask, and read nothing, until no more is taken."""
+    whole, sent, full = one * 40_000, 0, False
+    async with asyncio.timeout(60):
+        while not (full and protocol.flow.write_paused):
+            assert sent < len(whole), "it takes whatever it is sent"
+            try:
+                sent += client.send(whole[sent : sent + 4_096])
+            except BlockingIOError:
+                full = True
+            else:
+                full = False
+            await asyncio.sleep(0)
+
+
+def test_who_reads_no_answers_is_hung_up_on() -> None:
+    async def come() -> None:
+        async with connected(Requests(), LimitsConfig(idle_seconds=1)) as (client, protocol):
+            await answers_pile_up(client, protocol, STRANGER + b"content-length: 0\r\n\r\n")
+            await until_lost(protocol)
+
+    uvloop.run(come())
+
+
+@pytest.mark.parametrize("limits", [LimitsConfig(idle_seconds=1, request_seconds=0.1)])
+@pytest.mark.parametrize("end", [b"connection: close\r\n", b"", b"content-length: 9\r\n"])
+def test_a_last_answer_that_is_not_read_keeps_no_connection(
+    limits: LimitsConfig, end: bytes
+) -> None:
+    """Whether the client, the silence or the slowness ended it."""
+
+    async def come() -> None:
+        async with connected(Requests(), limits) as (client, protocol):
+            # More than is kept on the way, less than what a protocol is told of.
+            protocol.transport.write(b"x" * 60_000)
+            assert protocol.transport.get_write_buffer_size() > 0
+            client.send(STRANGER + end + b"\r\n")
+            await until_lost(protocol)
+
+    uvloop.run(come())
+
+
+def test_who_reads_slowly_is_waited_for() -> None:
+    length = 220_000
+
+    async def come() -> int:
+        loop = asyncio.get_running_loop()
+        async with connected(Requests(), LimitsConfig(idle_seconds=2)) as (client, protocol):
+            protocol.transport.write(b"x" * length)
+            got, began = 0, time.monotonic()
+            while got < length:
+                got += len(await asyncio.wait_for(loop.sock_recv(client, 10_000), 60))
+                await asyncio.sleep(0.1)
+            assert time.monotonic() - began > 2  # the limit is of what was read last
+            client.send(STRANGER + b"content-length: 0\r\n\r\n")
+            assert (await loop.sock_recv(client, 65_536)).startswith(b"HTTP/1.1 401")
+            return got
+
+    assert uvloop.run(come()) == length
+
+
+@pytest.mark.parametrize("length", [0, 3_000])
+def test_headers_are_counted_from_where_their_request_begins(length: int) -> None:
+    one = STRANGER + b"content-length: %d\r\n\r\n" % length + b"x" * length
+
+    async def come(data: bytes) -> Counter[tuple[str, int]]:
+        requests = Requests()
+        async with connected(requests, LimitsConfig(header_bytes=2_000)) as (_, protocol):
+            for half in (data, one[20:]):
+                protocol.data_received(half)
+        return requests.statuses
+
+    for count in (1, 50, 500):
+        assert uvloop.run(come(one * count + one[:20])) == {("/v1/decide", 401): count + 1}
+    # One that is too long is so wherever it begins, and whether it ends or not.
+    for count in (0, 1, 50):
+        for end in (b"", b"\r\n\r\n"):
+            statuses = uvloop.run(come(one * count + STRANGER + b"x: " + b"y" * 5_000 + end))
+            assert statuses["other", 431] == 1
+
+
+def test_what_is_refused_before_it_is_whole_is_counted_too() -> None:
+    async def come(limits: LimitsConfig, *parts: bytes) -> Requests:
+        requests = Requests()
+        async with connected(requests, limits) as (client, protocol):
+            for part in parts:
+                protocol.data_received(part)
+            while await asyncio.get_running_loop().sock_recv(client, 65_536):
+                pass  # until it hangs up
+        return requests
+
+    # What is sent to the quick one is there at once, unless this process stands still for so long.
+    few, quick = LimitsConfig(body_bytes=10), LimitsConfig(request_seconds=0.8)
+    begun = FRIEND + b"content-length: 20\r\n\r\n"
+    cases: tuple[tuple[LimitsConfig, tuple[bytes, ...], str, int], ...] = (
+        (few, (begun, b"x" * 11), "/v1/decide", 413),
+        (quick, (begun, b"x" * 11), "/v1/decide", 408),
+        (quick, (begun[:20],), "other", 408),
+        (quick, (begun + b"x" * 20, begun[:20]), "other", 408),  # the second, not the first
+        (LimitsConfig(header_bytes=30), (begun,), "other", 431),
+        (LimitsConfig(), (b"\x16\x03\x01\r\n\r\n",), "other", 400),
+    )
+
+    async def all_come() -> list[Requests]:
+        return await asyncio.gather(*(come(limits, *parts) for limits, parts, _, _ in cases))
+
+    for requests, (_, _, route, status) in zip(uvloop.run(all_come()), cases, strict=True):
+        assert requests.statuses[route, status] == 1
+        # How long they took says nothing: they never came to an end.
+        assert not sum(requests.latency(route).counts)
+
+
+def test_the_time_of_a_request_is_from_its_last_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(app, "perf_counter", lambda: clock[0])
+
+    async def rest(scope: Any, receive: Any, send: Any) -> None:
+        await read_body(scope, receive, 100)
+        await answer(send, 200, {})
+
+    async def come(path: str) -> float:
+        requests = Requests()
+        messages = [
+            {"type": "http.request", "body": b"{", "more_body": True},
+            {"type": "http.request", "body": b"}"},
+        ]
+
+        async def receive() -> Any:
+            clock[0] += 100  # a slow client
+            return messages.pop(0)
+
+        async def send(message: Any) -> None:
+            clock[0] += 1
+
+        headers = [(b"authorization", f"Bearer {KEY}".encode())]
+        scope = {"type": "http", "path": path, "method": "POST", "headers": headers}
+        await App(Nobody(), KEYS, rest, requests)(scope, receive, send)
+        (latency,) = requests.latencies.values()
+        return latency.total
+
+    for path in ("/v1/decide", "/v1/other"):
+        assert uvloop.run(come(path)) == 2  # the answer's head and body
+
+
+def test_only_requests_of_pages_take_the_ordinary_way_where_other_sites_are_let_in() -> None:
+    async def ordinary(scope: Any, receive: Any, send: Any) -> None:
+        await answer(send, 418, {})
+
+    async def come() -> list[bytes]:
+        async with connected(Requests(), LimitsConfig()) as (client, protocol):
+            assert protocol.express is not None
+            protocol.express.pages = False
+            protocol.app = ordinary
+            found = []
+            for origin in (b"", b"Origin: https://news.example\r\n", b""):
+                protocol.data_received(FRIEND + origin + b'content-length: 12\r\n\r\n{"user":[1]}')
+                found.append((await asyncio.get_running_loop().sock_recv(client, 65_536))[:12])
+            return found
+
+    assert uvloop.run(come()) == [b"HTTP/1.1 409", b"HTTP/1.1 418", b"HTTP/1.1 409"]

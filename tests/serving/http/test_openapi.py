@@ -1,0 +1,83 @@
+"""What /openapi.json promises is true: nothing made from it brings the service to a 5xx."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.features.worlds import little_builder
+from tests.serving.processes import Served
+
+import topstory as ts
+from topstory.serving.api.messages import ArticleRequest
+from topstory.serving.config.schema import LimitsConfig
+from topstory.serving.http.openapi import TYPES, openapi
+
+EXAMPLES = int(os.environ.get("SOAK_EXAMPLES", "8"))  # `make soak` sets 300, and every phase
+PHASES = "coverage,fuzzing" if "SOAK_EXAMPLES" in os.environ else "fuzzing"
+CHECKS = (
+    *("not_a_server_error", "response_schema_conformance"),
+    *("content_type_conformance", "status_code_conformance"),
+)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_schemathesis_finds_no_5xx_and_no_answer_that_is_not_described(
+    tmp_path: Path, workers: int
+) -> None:
+    """One process with a feature model: there a user may be a raw profile too."""
+    told: dict[str, Any] = {"demo": True, "context": 6, "workers": workers}
+    if workers == 1:
+        little_builder().save(tmp_path / "features.safetensors")
+        told["features"] = str(tmp_path / "features.safetensors")
+    with Served(tmp_path, **told) as served:
+        if workers == 1:
+            with ts.Client(served.url, served.key, timeout=60) as client:
+                said = ArticleRequest(profile={"tags": ["on tea"]})
+                client.put_article("front", "tea", said)
+                assert client.decide({"likes": ["tea"]}).article
+        done = subprocess.run(
+            [
+                *(Path(sys.executable).with_name("st"), "run", f"{served.url}/openapi.json"),
+                *("--header", f"Authorization: Bearer {served.key}", "--no-color"),
+                *("--checks", ",".join(CHECKS), "--phases", PHASES),
+                *(
+                    "--max-examples",
+                    f"{EXAMPLES // workers}",
+                    "--generation-deterministic",
+                    "--warnings",
+                    "off",
+                ),
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+        assert "Tested: 10" in done.stdout
+    assert "Traceback" not in served.errors()
+
+
+def test_the_document_is_made_of_the_types_that_decode() -> None:
+    schemas = openapi(("front",), 6, LimitsConfig())["components"]["schemas"]
+    assert {kind.__name__ for kind in TYPES} <= set(schemas)
+    assert schemas["DecideRequest"]["required"] == ["user"]
+    assert schemas["DecideRequest"]["additionalProperties"] is False
+
+
+def test_the_document_tells_the_limits_that_are_configured() -> None:
+    told = openapi(("front",), 6, LimitsConfig(batch=7, magnitude=20.0))
+    for path in ("/v1/decide", "/v1/feedback"):
+        body = told["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        assert [kind["maxItems"] for kind in body["anyOf"] if "maxItems" in kind] == [7]
+    schemas = told["components"]["schemas"]
+    bounds = {"minimum": -20.0, "maximum": 20.0}
+    assert bounds.items() <= schemas["FeedbackRequest"]["properties"]["payoff"].items()
+    for kind, field in (("DecideRequest", "user"), ("ArticleRequest", "features")):
+        kinds = schemas[kind]["properties"][field]["anyOf"]
+        (numbers,) = (each for each in kinds if each["type"] == "array")
+        assert bounds.items() <= numbers["items"].items()

@@ -1,0 +1,159 @@
+"""Editors: what they say of articles holds at once, from its time until its time."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from tests.serving.making import (
+    add_articles,
+    config,
+    folded,
+    refused,
+    run,
+    stopped,
+)
+
+from topstory.serving.api.errors import Refused
+from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.http.views import AT_A_TIME, article_views
+from topstory.serving.journal.records import ArticleFacts
+from topstory.serving.journal.times import moment
+from topstory.serving.service.service import Service
+
+USER = (0.2, 0.3, 0.5, 1.0)
+
+
+def test_articles_are_shown_from_their_time_until_their_time(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        wall = stopped(service)
+        now = wall[0]
+        span = {"soon": (now + 40_000, None), "going": (None, now + 40_000), "past": (None, 1)}
+        for name, (begins, ends) in span.items():
+            said = ArticleRequest(
+                begins=None if begins is None else moment(begins),
+                ends=None if ends is None else moment(ends),
+            )
+            await service.put_article("front", name, said)
+        assert (await service.decide(DecideRequest(user=USER, slots=3))).ranking == ("going",)
+        wall[0] += 39_999
+        assert (await service.decide(DecideRequest(user=USER, slots=3))).ranking == ("going",)
+        wall[0] += 1
+        assert (await service.decide(DecideRequest(user=USER, slots=3))).ranking == ("soon",)
+        await service.remove_article("front", "soon")
+        with pytest.raises(Refused) as caught:
+            await service.decide(DecideRequest(user=USER))
+        assert refused(caught) == (409, "no_article")
+
+    run(config(tmp_path), work)
+
+
+def test_a_decision_sees_the_edit_that_is_on_its_way(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 2)
+        edit = asyncio.create_task(service.remove_article("front", "article-0"))
+        await asyncio.sleep(0)
+        made = await service.decide(DecideRequest(user=USER, slots=2))
+        assert made.ranking == ("article-1",)
+        await edit
+
+    run(config(tmp_path), work)
+
+
+def test_a_visitor_waits_for_one_edit_however_many_wait(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 20)
+        edits = [
+            asyncio.create_task(service.remove_article("front", f"article-{number}"))
+            for number in range(10)
+        ]
+        await asyncio.sleep(0)
+        made = await service.decide(DecideRequest(user=USER, slots=20))
+        assert len(made.ranking) == 19
+        await asyncio.gather(*edits)
+        assert len((await service.decide(DecideRequest(user=USER, slots=20))).ranking) == 10
+
+    run(config(tmp_path), work)
+
+
+def test_visitors_are_answered_while_many_articles_are_listed(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        pool = service.state.pools["front"]
+        for number in range(300):
+            pool.place(ArticleFacts(f"article-{number}", (0.5, 1.0)), number)
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                if turns == 2:
+                    pool.remove("article-299")  # an editor is let in too
+                await asyncio.sleep(0)
+
+        visiting = asyncio.create_task(others())
+        views = await article_views(service, "front")
+        visiting.cancel()
+        assert [each.id for each in views] == [f"article-{number}" for number in range(299)]
+        assert turns >= 300 // AT_A_TIME
+
+    run(config(tmp_path), work)
+
+
+def test_a_payoff_for_an_article_that_was_removed_is_taken_and_teaches_nothing(
+    tmp_path: Path,
+) -> None:
+    told = config(tmp_path, traffic={"learning": 1, "deployment": 0, "uniform": 0})
+
+    async def work(service: Service) -> str:
+        await service.put_article("front", "one", ArticleRequest(features=(1.0,)))
+        made = await service.decide(DecideRequest(user=USER))
+        late = await service.decide(DecideRequest(user=USER))
+        await service.remove_article("front", "one")
+        await service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0))
+        await service.put_article("front", "one", ArticleRequest(features=(1.0,)))
+        learned = service.state.pools["front"].policy.model.learned()["b"].tolist()
+        await service.feedback(FeedbackRequest(decision=late.decision, payoff=1.0))
+        assert service.state.pools["front"].policy.model.learned()["b"].tolist() == learned
+        return service.state.fingerprint()
+
+    assert run(told, work) == folded(told).fingerprint()
+
+
+def test_a_pool_that_was_emptied_still_says_how_many_features_it_takes(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 1)
+        await service.remove_article("front", "article-0")
+        with pytest.raises(Refused) as caught:
+            await service.put_article("front", "odd", ArticleRequest(features=(1.0,)))
+        assert refused(caught) == (409, "features_conflict")
+
+    run(config(tmp_path), work)
+
+
+def test_features_that_do_not_fit_are_refused_before_they_are_journalled(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 1)
+        number = service.state.number
+        with pytest.raises(Refused) as caught:
+            await service.put_article("front", "odd", ArticleRequest(features=(1.0,)))
+        assert refused(caught) == (409, "features_conflict")
+        with pytest.raises(Refused) as caught:
+            await service.put_article("front", "article-0", ArticleRequest(features=(9.0, 9, 1)))
+        assert refused(caught) == (409, "features_conflict")
+        with pytest.raises(Refused) as caught:
+            await service.put_article("front", "big", ArticleRequest(features=(1e9, 0.0, 1.0)))
+        assert refused(caught) == (422, "bad_article")
+        east, west = timezone(timedelta(hours=14)), timezone(-timedelta(hours=14))
+        for out in (
+            ArticleRequest(begins=datetime(1, 1, 1, tzinfo=east)),
+            ArticleRequest(ends=datetime(9999, 12, 31, 23, tzinfo=west)),
+        ):
+            with pytest.raises(Refused, match="in UTC") as caught:
+                await service.put_article("front", "never", out)
+            assert refused(caught) == (422, "bad_article")
+        assert service.state.number == number
+
+    run(config(tmp_path), work)

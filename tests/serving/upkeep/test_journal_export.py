@@ -1,0 +1,216 @@
+"""The journal as logs: exported, and archived once it is old."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.serving.journal.test_journal import USER, fingerprint
+from tests.serving.making import D, Made, add_articles, config, run, visits
+
+import topstory as ts
+from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.journal.clock import SECOND, Clock
+from topstory.serving.journal.records import Decided, Placed
+from topstory.serving.service.service import Service
+from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.upkeep.journal_export import NothingToExport, export
+from topstory.serving.upkeep.keeper import DAY, Keeper
+
+
+async def a_little_history(service: Service) -> None:
+    await add_articles(service, 3)
+    await visits(service, 60, seed=1)
+    await service.remove_article("front", "article-1")
+    await visits(service, 60, seed=2)
+    await asyncio.gather(
+        *(service.decide(DecideRequest(user=USER, exclude=("article-0",))) for _ in range(9))
+    )
+
+
+def test_the_exported_journal_is_the_log_of_what_happened(tmp_path: Path) -> None:
+    told = config(tmp_path / "data")
+    run(told, a_little_history)
+    made = Made(told)
+    decided = [
+        (entry, payoff or 0.0)
+        for entry, payoff in made.opening.journal.history(10**9)
+        if isinstance(entry.record, Decided)
+    ]
+    exported = export(made.opening.journal, tmp_path / "all", "front")
+    uniform = export(made.opening.journal, tmp_path / "uniform", "front", "uniform")
+    with pytest.raises(NothingToExport, match="still wait for feedback"):
+        export(made.opening.journal, tmp_path / "none", "front", now=0)
+    made.crash()
+    log = ts.EventLog.read(tmp_path / "all")
+    assert exported.events == len(log) == 129
+    sizes = {len(event.pool) for event in log}
+    assert sizes == {1, 2, 3}
+    for event, (entry, payoff) in zip(log, decided, strict=True):
+        record = entry.record
+        assert isinstance(record, Decided)
+        assert event.shown == record.article
+        assert event.payoff == payoff
+        assert event.propensity == pytest.approx(record.propensity, rel=1e-6)
+        np.testing.assert_allclose(event.user, np.frombuffer(record.user), rtol=1e-6)
+    random = ts.EventLog.read(tmp_path / "uniform")
+    assert uniform.events == len(random) == sum(e.record.bucket == 2 for e, _ in decided)  # type: ignore[union-attr]  # decisions only
+    assert random.recorded_propensity is None
+    replayed = ts.replay(ts.policy("ucb"), random)
+    assert replayed.events == len(random)
+    assert random.dimension == D
+
+
+def test_old_decisions_move_to_log_folders_and_the_state_stays(tmp_path: Path) -> None:
+    told = config(tmp_path, journal={"archive_days": 1}, window_seconds=60)
+
+    async def work(service: Service) -> str:
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        await a_little_history(service)
+        await keeper.snapshot()
+        await visits(service, 5, seed=3)
+        await keeper.snapshot()
+        assert await keeper.archive() == 0  # too young
+        service.clock = Clock(service.clock.now() + 2 * DAY)
+        assert await keeper.archive() > 129
+        await visits(service, 5, seed=4)
+        return service.state.fingerprint()
+
+    before = run(told, work)
+    assert fingerprint(told) == before
+    names = sorted(path.name for path in (tmp_path / "archive" / "front").iterdir())
+    assert [name.split("-")[1] for name in names] == ["all", "uniform"]
+    assert len(ts.EventLog.read(tmp_path / "archive" / "front" / names[0])) == 129
+    shutil.rmtree(tmp_path / "snapshots")
+    with pytest.raises(ValueError, match="restore the folder `snapshots` from a backup"):
+        Made(told)
+
+
+async def paid_late(service: Service, later: int) -> None:
+    """Decisions before both snapshots, their payoffs between them; then the archive's turn."""
+    keeper = Keeper(service, Snapshots(Path(service.config.data) / "snapshots"))
+    await add_articles(service, 2)
+    made = [await service.decide(DecideRequest(user=USER)) for _ in range(4)]
+    await keeper.snapshot()
+    for each in made[1:]:
+        await service.feedback(FeedbackRequest(decision=each.decision, payoff=1.0))
+    await keeper.snapshot()
+    await visits(service, later)
+    service.clock = Clock(service.clock.now() + 2 * DAY)
+    assert await keeper.archive() == 1  # the first decision alone: nobody paid for it
+    assert await keeper.archive() == 0
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_payoffs_that_the_older_snapshot_does_not_have_are_not_archived(
+    tmp_path: Path, later: int
+) -> None:
+    """Else they are lost if the newer one is damaged; or no snapshot goes with the journal."""
+    told = config(tmp_path, journal={"archive_days": 1}, window_seconds=60)
+
+    async def work(service: Service) -> str:
+        await paid_late(service, later)
+        return service.state.fingerprint()
+
+    before = run(told, work)
+    newest, _ = Snapshots(tmp_path / "snapshots").numbers()
+    assert fingerprint(told) == before
+    (tmp_path / "snapshots" / f"{newest:012d}" / "state.json").unlink()
+    assert fingerprint(told) == before
+
+
+async def twice_saved(service: Service, keeper: Keeper) -> None:
+    """Enough snapshots for all decisions so far to be archived."""
+    for number in range(2):
+        await keeper.snapshot()
+        await service.put_article(
+            "front", "article-0", ArticleRequest(features=(1, 0, 1), title=f"{number}")
+        )
+
+
+def archived(folder: Path) -> list[datetime | None]:
+    """When the archived events were, folder after folder."""
+    logs = sorted(folder.glob("archive/front/*-all"))
+    return [event.timestamp for log in logs for event in ts.EventLog.read(log)]
+
+
+def test_a_decision_that_is_still_open_is_not_archived_though_the_window_was_shortened(
+    tmp_path: Path,
+) -> None:
+    days = {"archive_days": 1}
+
+    async def before(service: Service) -> str:
+        await service.put_article("front", "article-0", ArticleRequest(features=(1, 0, 1)))
+        return (await service.decide(DecideRequest(user=USER))).decision
+
+    decision = run(config(tmp_path, journal=days, window_seconds=3 * 86_400), before)
+
+    async def after(service: Service) -> None:
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        await twice_saved(service, keeper)
+        service.clock = Clock(service.clock.now() + 2 * DAY)
+        assert await keeper.archive() == 0
+        await service.feedback(FeedbackRequest(decision=decision, payoff=1.0))
+        await twice_saved(service, keeper)
+        service.clock = Clock(service.clock.now() + 2 * DAY)
+        assert await keeper.archive() == 2
+
+    run(config(tmp_path, journal=days, window_seconds=60), after)
+
+
+def test_an_archive_that_was_interrupted_holds_no_event_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(service: Service) -> None:
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        wall = [service.clock.now()]
+        service.clock = Clock(0, wall=lambda: wall[0], steady=lambda: 0)
+        await service.put_article("front", "article-0", ArticleRequest(features=(1, 0, 1)))
+        for half in range(2):
+            for _ in range(3):
+                wall[0] += SECOND
+                await service.decide(DecideRequest(user=USER))
+            await twice_saved(service, keeper)
+            wall[0] += 2 * DAY
+            if not half:
+                with monkeypatch.context() as broken:
+                    broken.setattr(service.journal, "prune", lambda _: 1 / 0)
+                    with pytest.raises(ZeroDivisionError):
+                        await keeper.archive()
+        assert [await keeper.archive() for _ in range(3)] == [3, 3, 0]
+
+    run(config(tmp_path, journal={"archive_days": 1}, window_seconds=60), work)
+    times = archived(tmp_path)
+    assert len(times) == len(set(times)) == 6
+
+
+def test_an_article_that_came_back_with_other_features_is_another_one_in_the_log(
+    tmp_path: Path,
+) -> None:
+    told = config(tmp_path / "data")
+
+    async def work(service: Service) -> None:
+        for features in ((1.0, 0, 1), (0.0, 1, 1), (1.0, 0, 1)):
+            await service.put_article("front", "a", ArticleRequest(features=features))
+            await service.decide(DecideRequest(user=USER, exclude=("b",)))
+            await service.remove_article("front", "a")
+
+    run(told, work)
+    made = Made(told)
+    (second,) = [
+        entry.number
+        for entry, _ in made.opening.journal.history(10**9)
+        if isinstance(entry.record, Placed) and entry.record.article.features == (0, 1, 1)
+    ]
+    export(made.opening.journal, tmp_path / "log", "front")
+    made.crash()
+    log = ts.EventLog.read(tmp_path / "log")
+    other = f"a@{second}"
+    assert [event.shown for event in log] == ["a", other, "a"]
+    assert [event.pool for event in log] == [("a",), (other,), ("a",)]
+    rows = {name: None if row is None else row.tolist() for name, row in log.articles.items()}
+    assert rows == {"a": [1, 0, 1], other: [0, 1, 1]}

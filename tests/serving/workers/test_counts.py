@@ -1,0 +1,26 @@
+"""What workers count is shown once, as a sum."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+from topstory.serving.http.metrics import Requests
+from topstory.serving.workers.counts import Counts, add
+
+
+def test_what_a_worker_has_told_it_does_not_tell_again() -> None:
+    features: Any = SimpleNamespace(unknown=Counter({"gender": 2}))
+    mirror: Any = SimpleNamespace(again=3)
+    theirs, ours = Requests(), Requests()
+    theirs.count("/v1/decide", 200, 0.002)
+    counts = Counts(theirs, mirror, features)
+    first, second = counts.taken(), counts.taken()
+    assert (first.again, second.again) == (3, 0)
+    add(first, ours)
+    add(second, ours)
+    features.unknown["gender"] += 1
+    add(counts.taken(), ours)
+    assert ours.statuses == {("/v1/decide", 200): 1}
+    assert ours.unknown == {"gender": 3}
