@@ -36,7 +36,7 @@ from topstory.serving.upkeep import backup
 from topstory.serving.upkeep.backup import BackedUp, back_up, copy_snapshots
 from topstory.serving.upkeep.keeper import DAY, Keeper
 
-PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[3] / "docs" / "operations" / "running.md"
 # So that the archive is written over and over: as it is after days, every fifth of a second.
 ARCHIVING = "from topstory.serving import keeping; keeping.GRACE, keeping.ROUND = 0, 40"
 CLIENTS = 8
