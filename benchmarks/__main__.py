@@ -85,7 +85,7 @@ def main() -> int:
         fill_in(given.markdown, {name: part.markdown() for name, part in shown.items()})
         for name, part in sections.items():
             for page, other in part.beside.items():
-                fill_in(given.markdown.with_name(page), {name: other.markdown()})
+                fill_in(given.markdown.parent / page, {name: other.markdown()})
     _keep(
         {
             "machine": found,

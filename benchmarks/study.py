@@ -110,7 +110,7 @@ def run(quick: bool) -> Section:
             "engines": {name: timing.seconds for name, timing in engines.items()},
         },
         notes,
-        {"scaling.md": _billion(whole, log.nbytes / len(log))},
+        {"../operations/scaling.md": _billion(whole, log.nbytes / len(log))},
     )
 
 

@@ -1,4 +1,4 @@
-"""Measure the simulated world, and put the figures into docs/simulator.md and its picture.
+"""Measure the simulated world, and put the figures into docs/concepts/simulator.md and its picture.
 
 python docs/draw_simulator.py
 """
@@ -33,7 +33,7 @@ def main() -> None:
         for week in WEEKS
     ]
     table = facts(world, log, ceilings)
-    page = HERE / "simulator.md"
+    page = HERE / "concepts" / "simulator.md"
     text = re.sub(
         r"(?s)(<!-- begin facts -->\n).*(<!-- end facts -->)",
         lambda marks: f"{marks[1]}{table}{marks[2]}",

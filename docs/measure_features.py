@@ -1,6 +1,6 @@
 """Measure how many events the groups take to be found: `python docs/measure_features.py`.
 
-Prints the table of docs/features.md.
+Prints the table of docs/guides/features.md.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Measure what sharing between articles earns when data are sparse, for docs/simulator.md.
+"""Measure what sharing between articles earns when data are sparse, for docs/concepts/simulator.md.
 
 Parameters are chosen on a week in each of some worlds and judged on a week in each of others: no
 choice has seen what it is judged on.
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 import topstory as ts
 
-PAGE = Path(__file__).parent / "simulator.md"
+PAGE = Path(__file__).parent / "concepts" / "simulator.md"
 CHOOSING, JUDGING = range(4), range(20, 32)  # worlds
 # A twentieth of the paper's week, with as many trials to learn from as 1 % and 5 % of it have.
 EVENTS, PAPER = 1_800_000, 36_000_000

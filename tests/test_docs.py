@@ -13,15 +13,25 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OTHERS = [ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
+GENERATED = {ROOT / "docs" / "reference" / page for page in ("cli.md", "configuration.md")}
 
 FENCE = re.compile(
     r"^ *(?P<marks>```+) *(?P<language>\w*)(?P<options>[^`\n]*)\n"
     r"(?P<body>.*?)^ *(?P=marks)`* *$",
     re.MULTILINE | re.DOTALL,
 )
+LINK = re.compile(r"\]\((?P<target>[^)#:]+)(?:#[^)]*)?\)")
 COMMAND = re.compile(r"^\$ (?P<command>topstory\b(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
+BLOCK = re.compile(r"<!-- begin .*?<!-- end", re.DOTALL)  # tables that the benchmarks write
+UNBREAKABLE = re.compile(r"\||!\[|>")  # rows of tables, pictures, formulas
 MODULE = re.compile(r"`(?P<name>topstory(?:\.[a-z_]+)+)`")
+
+
+def name(page: Path) -> str:
+    """The page's path in the repository: `docs/guides/study.md`."""
+    return page.relative_to(ROOT).as_posix()
 
 
 class Fence(NamedTuple):
@@ -78,7 +88,7 @@ def run_commands(page: Path, directory: Path) -> None:
             )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_snippet_of_the_documentation_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,10 +100,23 @@ def test_every_snippet_of_the_documentation_runs(
     run_commands(page, tmp_path)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_module_named_in_the_documentation_exists(page: Path) -> None:
     for match in MODULE.finditer(page.read_text("utf-8")):
         pkgutil.resolve_name(match["name"])
+
+
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=name)
+def test_every_relative_link_leads_to_a_file(page: Path) -> None:
+    for match in LINK.finditer(FENCE.sub("", page.read_text("utf-8"))):
+        assert (page.parent / match["target"]).exists(), match["target"]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES + OTHERS if p not in GENERATED], ids=name)
+def test_prose_is_wrapped_at_100_characters(page: Path) -> None:
+    prose = BLOCK.sub("", FENCE.sub("", page.read_text("utf-8")))
+    long = [line for line in prose.splitlines() if len(line) > 100 and not UNBREAKABLE.match(line)]
+    assert not long
 
 
 PAGE = """

@@ -1,4 +1,4 @@
-"""docs/cli.md is what the commands say of themselves."""
+"""docs/reference/cli.md is what the commands say of themselves."""
 
 from pathlib import Path
 
@@ -6,12 +6,12 @@ import pytest
 
 from topstory.cli.reference import reference
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 
 
 def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text("utf-8") == reference(), (
-        "stale: python -m topstory.cli.reference > docs/cli.md"
+        "stale: python -m topstory.cli.reference > docs/reference/cli.md"
     )
 
 

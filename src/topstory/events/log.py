@@ -113,7 +113,7 @@ class EventLog(ArrayRecord):
 
     @classmethod
     def read(cls, folder: str | PathLike[str]) -> EventLog:
-        """The log in a folder that `write` made (docs/log-format.md)."""
+        """The log in a folder that `write` made (docs/reference/log-format.md)."""
         from topstory.events.folder.read import read
 
         return read(folder)

@@ -72,7 +72,7 @@ def test_with_little_data_sharing_pays(weeks: list[ts.EventLog], size: float) ->
     """Hybrid is ahead of disjoint and segmented models in both buckets, where ridges are fitted.
 
     It is ahead of disjoint models with the paper's ridge of 1 and with theirs. With a ridge of 1
-    for itself it is not (docs/simulator.md says why).
+    for itself it is not (docs/concepts/simulator.md says why).
     """
     (parameters,) = CHOSEN[size]["linucb-hybrid"]
     hybrid = relative(weeks, size, "linucb-hybrid", **parameters)

@@ -109,9 +109,9 @@ def test_what_is_journalled_has_no_secrets() -> None:
 
 
 def test_the_page_of_keys_is_up_to_date() -> None:
-    page = Path(__file__).parents[3] / "docs" / "configuration.md"
+    page = Path(__file__).parents[3] / "docs" / "reference" / "configuration.md"
     assert page.read_text("utf-8") == reference(), (
-        "stale: python -m topstory.cli.config_reference > docs/configuration.md"
+        "stale: python -m topstory.cli.config_reference > docs/reference/configuration.md"
     )
 
 

@@ -1,4 +1,4 @@
-"""The curl examples of docs/serving.md are true."""
+"""The curl examples of docs/guides/serving.md are true."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.serving.processes import Served
 from tests.test_docs import fences
 
-PAGE = Path(__file__).parents[3] / "docs" / "serving.md"
+PAGE = Path(__file__).parents[3] / "docs" / "guides" / "serving.md"
 
 
 def test_the_curl_examples_run(demo: Served) -> None:

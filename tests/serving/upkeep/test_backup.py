@@ -36,7 +36,7 @@ from topstory.serving.upkeep import backup
 from topstory.serving.upkeep.backup import BackedUp, back_up, copy_snapshots
 from topstory.serving.upkeep.keeper import DAY, Keeper
 
-PAGE = Path(__file__).parents[3] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[3] / "docs" / "operations" / "backup.md"
 # So that the archive is written over and over: as it is after days, every fifth of a second.
 ARCHIVING = "from topstory.serving import keeping; keeping.GRACE, keeping.ROUND = 0, 40"
 CLIENTS = 8
@@ -300,8 +300,8 @@ def test_the_commands_of_the_page_back_up_and_restore(tmp_path: Path) -> None:
     (tmp_path / "topstory.toml").write_text(as_toml({"data": "topstory-data", "context": 4}))
     run_service(config(data), lambda service: add_articles(service, 2))
     before = copied(data)[0].fingerprint()
-    section = PAGE.read_text("utf-8").split("## Backup and restore\n")[1].split("\n## ")[0]
-    backing, restoring = (each.body for each in fences(section) if each.language == "console")
+    page = PAGE.read_text("utf-8")
+    backing, restoring = (each.body for each in fences(page) if each.language == "console")
     commands(backing, tmp_path)
     shutil.rmtree(data)
     commands(restoring, tmp_path)

@@ -37,7 +37,7 @@ def import_(
             "--option",
             "-o",
             metavar="NAME=VALUE",
-            help="An option of the format (docs/importing.md); may be repeated.",
+            help="An option of the format (docs/guides/importing.md); may be repeated.",
         ),
     ] = None,
     workers: Annotated[

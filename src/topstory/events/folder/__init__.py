@@ -1,1 +1,1 @@
-"""The folder of Parquet files that a log is kept in (docs/log-format.md)."""
+"""The folder of Parquet files that a log is kept in (docs/reference/log-format.md)."""

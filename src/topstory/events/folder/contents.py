@@ -1,4 +1,4 @@
-"""The layout of a log's folder, and `log.json`, its table of contents (docs/log-format.md)."""
+"""A log folder: its layout, and `log.json`, its contents (docs/reference/log-format.md)."""
 
 from __future__ import annotations
 

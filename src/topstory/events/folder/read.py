@@ -1,4 +1,4 @@
-"""A folder of Parquet files into a log (docs/log-format.md)."""
+"""A folder of Parquet files into a log (docs/reference/log-format.md)."""
 
 from __future__ import annotations
 

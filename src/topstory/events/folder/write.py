@@ -1,4 +1,4 @@
-"""A log into a folder of Parquet files (docs/log-format.md)."""
+"""A log into a folder of Parquet files (docs/reference/log-format.md)."""
 
 from __future__ import annotations
 

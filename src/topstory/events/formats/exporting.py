@@ -1,4 +1,4 @@
-"""A log into the files of other tools (docs/exporting.md)."""
+"""A log into the files of other tools (docs/guides/exporting.md)."""
 
 from __future__ import annotations
 

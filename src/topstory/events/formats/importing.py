@@ -65,7 +65,7 @@ def import_log(
     progress: Callable[[int], object] | None = None,
     **options: Any,
 ) -> ImportReport:
-    r"""Turn files of another format into the folder of a log (docs/importing.md).
+    r"""Turn files of another format into the folder of a log (docs/guides/importing.md).
 
     Args:
         format: one of the formats that have a reader.

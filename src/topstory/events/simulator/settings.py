@@ -12,8 +12,8 @@ GROUPS = 5  # of users, by what they like; and topics of articles: one for each 
 class Settings:
     """The distributions behind `TodayModule`; log-odds are natural logarithms.
 
-    The defaults have the ceilings that the paper's Table 1 suggests (docs/simulator.md shows both);
-    they were set on sixteen simulated weeks, not on the noise of one.
+    The defaults have the ceilings that the paper's Table 1 suggests; they were set on sixteen
+    simulated weeks, not on the noise of one (docs/concepts/simulator.md shows both).
 
     >>> Settings(users=1000, ctr=0.05).ctr
     0.05

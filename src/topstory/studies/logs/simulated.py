@@ -42,7 +42,7 @@ class Scale:
 SCALES = {
     # A few hours and a day: spread over a week, so few visits would teach too little of an article.
     # A tenth of the users: encoding and clustering them is most of what learning features takes,
-    # and three million events of random exploration tell as much of them (docs/study.md).
+    # and three million events of random exploration tell as much of them (docs/guides/study.md).
     # Three seeds at every size: its 30 % teach no more than 5 % of the paper's day.
     "demo": Scale(3_000_000, 500_000, 3_000_000, 0.25, 1, users=100_000, repeats=3),
     "paper": Scale(8_000_000, 4_700_000, 36_000_000),

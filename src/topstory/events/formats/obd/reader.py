@@ -1,4 +1,4 @@
-"""The Open Bandit Dataset: impressions of fashion items at ZOZOTOWN (docs/importing.md).
+"""The Open Bandit Dataset: impressions of fashion items at ZOZOTOWN (docs/guides/importing.md).
 
 Saito, Aihara, Matsutani and Narita, "Open Bandit Dataset and Pipeline: Towards Realistic and
 Reproducible Off-Policy Evaluation", 2020.

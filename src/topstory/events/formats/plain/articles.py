@@ -1,4 +1,4 @@
-"""The articles file of the plain layouts: an id and its features a row (docs/importing.md)."""
+"""The articles file of the plain layouts: one article a row (docs/guides/importing.md)."""
 
 from __future__ import annotations
 

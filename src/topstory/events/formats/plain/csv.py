@@ -1,4 +1,4 @@
-"""Our own plain layout as CSV (docs/importing.md)."""
+"""Our own plain layout as CSV (docs/guides/importing.md)."""
 
 from __future__ import annotations
 

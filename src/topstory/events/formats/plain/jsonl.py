@@ -1,4 +1,4 @@
-"""Our own plain layout as JSON lines: one event a line (docs/importing.md)."""
+"""Our own plain layout as JSON lines: one event a line (docs/guides/importing.md)."""
 
 from __future__ import annotations
 

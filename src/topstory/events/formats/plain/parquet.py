@@ -1,4 +1,4 @@
-"""Our own plain layout as Parquet (docs/importing.md)."""
+"""Our own plain layout as Parquet (docs/guides/importing.md)."""
 
 from __future__ import annotations
 

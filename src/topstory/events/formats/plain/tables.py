@@ -1,4 +1,4 @@
-"""Our own plain layout as a table: events in rows (docs/importing.md)."""
+"""Our own plain layout as a table: events in rows (docs/guides/importing.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's decision-service JSON: one event a line (docs/importing.md)."""
+"""Vowpal Wabbit's decision-service JSON: one event a line (docs/guides/importing.md)."""
 
 from __future__ import annotations
 

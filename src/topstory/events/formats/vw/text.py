@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's text format with action-dependent features, cb_adf (docs/importing.md)."""
+"""Vowpal Wabbit's text format with action-dependent features, cb_adf (docs/guides/importing.md)."""
 
 from __future__ import annotations
 
