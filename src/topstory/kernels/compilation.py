@@ -40,7 +40,7 @@ def specialised(generic: Callable[..., Any], *, inline: bool) -> Callable[[F], F
         **_OPTIONS,
         "cache": True,
         "forceinline": inline,
-        # Only kernels call it, and an entry for Python that unpacks a whole state is slow to compile.
+        # Only kernels call it; an entry for Python would unpack a whole state, slow to compile.
         "no_cpython_wrapper": True,
         "no_cfunc_wrapper": True,
     }
