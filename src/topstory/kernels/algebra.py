@@ -1,4 +1,4 @@
-"""Small dense linear algebra on one article's matrix in a stack of them: M is (articles, n, n)."""
+"""Small dense linear algebra on one n × n matrix: a slice of a stack of them."""
 
 import numpy as np
 
@@ -6,23 +6,23 @@ from topstory.kernels.compilation import Floats, compiled, inlined
 
 
 @compiled
-def multiply(S: Floats, a: int, x: Floats, out: Floats) -> None:
-    """Out = S_a x, for a symmetric S_a."""
+def multiply(S: Floats, x: Floats, out: Floats) -> None:
+    """Out = Sx, for a symmetric S."""
     out[:] = 0.0
     for i in range(x.shape[0]):
         if x[i] != 0.0:
             for j in range(x.shape[0]):
-                out[j] += S[a, i, j] * x[i]
+                out[j] += S[i, j] * x[i]
 
 
 @compiled
-def add_square(M: Floats, a: int, x: Floats, factor: float) -> None:
-    """M_a += factor·xxᵀ."""
+def add_square(M: Floats, x: Floats, factor: float) -> None:
+    """M += factor·xxᵀ."""
     for i in range(x.shape[0]):
         step = factor * x[i]
         if step != 0.0:
             for j in range(x.shape[0]):
-                M[a, i, j] += step * x[j]
+                M[i, j] += step * x[j]
 
 
 @inlined
@@ -35,17 +35,17 @@ def dot(x: Floats, y: Floats) -> float:
 
 
 @compiled
-def invert(A: Floats, a: int, floor: float, out: Floats, L: Floats) -> None:
-    """Write A_a⁻¹ to out_a, for an A_a whose eigenvalues are all at least `floor`.
+def invert(A: Floats, floor: float, out: Floats, L: Floats) -> None:
+    """Write A⁻¹ to `out`, for an A whose eigenvalues are all at least `floor`.
 
     The pivots of such a matrix are at least `floor` too; rounding may say otherwise when the
     condition number nears 1e16, so they are held there and the inverse stays bounded. L is room
     to work in.
     """
-    n = A.shape[1]
+    n = A.shape[0]
     for i in range(n):
         for j in range(i + 1):
-            total = A[a, i, j]
+            total = A[i, j]
             for k in range(j):
                 total -= L[i, k] * L[j, k]
             if i == j:
@@ -66,5 +66,5 @@ def invert(A: Floats, a: int, floor: float, out: Floats, L: Floats) -> None:
             total = 0.0
             for k in range(i, n):
                 total += L[k, i] * L[k, j]
-            out[a, i, j] = total
-            out[a, j, i] = total
+            out[i, j] = total
+            out[j, i] = total

@@ -36,5 +36,12 @@ def inlined(function: F) -> F:
 
 def specialised(generic: Callable[..., Any], *, inline: bool) -> Callable[[F], F]:
     """Choose the body of `generic` inside kernels by the types of its arguments."""
-    options: Any = {**_OPTIONS, "forceinline": inline}
+    options: Any = {
+        **_OPTIONS,
+        "cache": True,
+        "forceinline": inline,
+        # Only kernels call it; an entry for Python would unpack a whole state, slow to compile.
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+    }
     return cast(Callable[[F], F], overload(generic, jit_options=options, strict=False))

@@ -65,6 +65,18 @@ def _load(contexts: Any, t: Any, room: Any) -> Any:
     return sparse if isinstance(contexts, types.NamedTuple) else dense
 
 
+def rolled(x: Any) -> Any:
+    """The same context for loops that are not unrolled: they are compiled once for every d."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(rolled, inline=True)
+def _rolled(x: Any) -> Any:
+    if x.instance_class is Sparse:
+        return lambda x: x
+    return lambda x: Dense(x.values, (), x.room)
+
+
 def linear(v: Floats, a: int, x: Any) -> float:
     """v_aᵀx."""
     raise NotImplementedError("called from kernels only")

@@ -54,18 +54,18 @@ def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
     def body(state: Any, a: Any, x: Any, segment: Any) -> None:
         context, u = state.room[0], state.room[1]
         spread(x, context)
-        multiply(state.S, a, context, u)
+        multiply(state.S[a], context, u)
         gamma = 1.0 + dot(context, u)
         scale = 1.0 / gamma
         step = linear(state.v, a, x) * scale
         for i in range(u.shape[0]):
             state.v[a, i] -= step * u[i]
-        add_square(state.S, a, u, -scale)
-        add_square(state.A, a, context, 1.0)
+        add_square(state.S[a], u, -scale)
+        add_square(state.A[a], context, 1.0)
         state.updates[a] += 1
         if state.updates[a] >= max(REFRESH_AFTER, u.shape[0]) or gamma > REFRESH_ABOVE:
-            invert(state.A, a, state.ridge, state.S, state.square_room)
-            multiply(state.S, a, state.b[a], state.v[a])
+            invert(state.A[a], state.ridge, state.S[a], state.square_room)
+            multiply(state.S[a], state.b[a], state.v[a])
             state.updates[a] = 0
 
     return body if state.instance_class is Disjoint else None
@@ -76,7 +76,7 @@ def _paid(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> Any:
     def body(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> None:
         context, u = state.room[0], state.room[1]
         spread(x, context)
-        multiply(state.S, a, context, u)
+        multiply(state.S[a], context, u)
         for i in range(u.shape[0]):
             state.b[a, i] += payoff * context[i]
             state.v[a, i] += payoff * u[i]

@@ -30,7 +30,7 @@ import numpy as np
 
 from topstory.kernels.algebra import add_square, dot, invert, multiply
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled, specialised
-from topstory.kernels.contexts import spread
+from topstory.kernels.contexts import UNROLLED_UP_TO, spread
 from topstory.kernels.disjoint import REFRESH_ABOVE, REFRESH_AFTER
 from topstory.kernels.model import enter, paid, shown
 
@@ -65,123 +65,127 @@ class Hybrid(NamedTuple):
     shared_room: Floats  # (2, dm)
     square_room: Floats  # (2, d, d)
     cholesky_room: Floats  # (dm, dm)
-    unroll: tuple[int, ...]  # unrolling(d)
-    unroll_features: tuple[int, ...]  # unrolling(m)
 
 
 @compiled
-def fold(state: Hybrid, shared: Floats, a: int, out: Floats) -> None:
-    """Out = shared as a d × m matrix, times f_a."""
-    m = state.features.shape[1]
-    for i in range(out.shape[0]):
+def compute_form(
+    P: Floats,
+    beta: Floats,
+    A_inverse: Floats,
+    b: Floats,
+    features: Floats,
+    ridge: float,
+    room: Floats,
+    square_room: Floats,
+    S: Floats,
+    v: Floats,
+) -> None:
+    """S and v of one article from scratch; all but P and beta are its own."""
+    d, m = b.shape[0], features.shape[0]
+    rest = room[3]
+    for i in range(d):
         total = 0.0
         for j in range(m):
-            total += shared[i * m + j] * state.features[a, j]
-        out[i] = total
-
-
-@compiled
-def compute_form(state: Hybrid, a: int) -> None:
-    """S_a and v_a from scratch."""
-    d, m = state.b.shape[1], state.features.shape[1]
-    folded, rest = state.room[2], state.room[3]
-    fold(state, state.beta, a, folded)
-    for i in range(d):
-        rest[i] = state.b[a, i] + state.ridge * folded[i]
-    multiply(state.A_inverse, a, rest, state.v[a])
-    inverse = state.A_inverse[a]
-    inner, half = state.square_room[0], state.square_room[1]  # P_f and A⁻¹P_f
+            total += beta[i * m + j] * features[j]
+        rest[i] = b[i] + ridge * total
+    multiply(A_inverse, rest, v)
+    inner, half = square_room[0], square_room[1]  # P_f and A⁻¹P_f
     inner[:] = 0.0
     half[:] = 0.0
     for i in range(d):
         for k in range(m):
-            weight = state.features[a, k]
+            weight = features[k]
             if weight != 0.0:
                 for j in range(d):
                     total = 0.0
                     for q in range(m):
-                        total += state.P[0, i * m + k, j * m + q] * state.features[a, q]
+                        total += P[i * m + k, j * m + q] * features[q]
                     inner[i, j] += weight * total
     for i in range(d):
         for k in range(d):
             for j in range(d):
-                half[i, j] += inverse[i, k] * inner[k, j]
+                half[i, j] += A_inverse[i, k] * inner[k, j]
     for i in range(d):
         for j in range(i + 1):
             total = 0.0
             for k in range(d):
-                total += half[i, k] * inverse[k, j]
-            state.S[a, i, j] = inverse[i, j] + state.ridge * state.ridge * total
-            state.S[a, j, i] = state.S[a, i, j]
+                total += half[i, k] * A_inverse[k, j]
+            S[i, j] = A_inverse[i, j] + ridge * ridge * total
+            S[j, i] = S[i, j]
 
 
 @compiled
-def aim(state: Hybrid, a: int) -> None:
-    """From the context in room[0]: u = A⁻¹x, w = ridge·u ⊗ f and h = Pw."""
-    u, w, h = state.room[1], state.shared_room[0], state.shared_room[1]
-    m = state.features.shape[1]
-    multiply(state.A_inverse, a, state.room[0], u)
+def aim(
+    x: Floats,
+    A_inverse: Floats,
+    features: Floats,
+    P: Floats,
+    ridge: float,
+    u: Floats,
+    w: Floats,
+    h: Floats,
+) -> None:
+    """From the context x: u = A⁻¹x, w = ridge·u ⊗ f and h = Pw."""
+    m = features.shape[0]
+    multiply(A_inverse, x, u)
     for i in range(u.shape[0]):
         for j in range(m):
-            w[i * m + j] = state.ridge * u[i] * state.features[a, j]
-    multiply(state.P, 0, w, h)
+            w[i * m + j] = ridge * u[i] * features[j]
+    multiply(P, w, h)
 
 
 @compiled
-def move_forms(state: Hybrid, a: int, shrink: float, step: float) -> None:
+def move_forms(
+    active: Slots,
+    left_at: Counters,
+    clock: Counters,
+    A_inverse: Floats,
+    features: Floats,
+    ridge: float,
+    S: Floats,
+    v: Floats,
+    room: Floats,
+    h: Floats,
+    a: int,
+    shrink: float,
+    step: float,
+) -> None:
     """S −= shrink·ggᵀ and v += step·g for every article in use; those idle for long are let go."""
-    u, h, folded, g = state.room[1], state.shared_room[1], state.room[2], state.room[3]
-    d = len(state.unroll) if len(state.unroll) else u.shape[0]
-    m = len(state.unroll_features) if len(state.unroll_features) else state.features.shape[1]
-    state.clock[CHANGES] += 1
+    u, folded, g = room[1], room[2], room[3]
+    d, m = u.shape[0], features.shape[1]
+    clock[CHANGES] += 1
     i = 0
-    while i < state.clock[ACTIVE]:
-        article = state.active[i]
-        if state.left_at[article] < state.clock[CHANGES] - KEEP_FOR:
-            state.left_at[article] = -1
-            state.clock[ACTIVE] -= 1
-            state.active[i] = state.active[state.clock[ACTIVE]]
+    while i < clock[ACTIVE]:
+        article = active[i]
+        if left_at[article] < clock[CHANGES] - KEEP_FOR:
+            left_at[article] = -1
+            clock[ACTIVE] -= 1
+            active[i] = active[clock[ACTIVE]]
             continue
+        f, inverse, S_a, v_a = features[article], A_inverse[article], S[article], v[article]
         for k in range(d):
             total = 0.0
             for j in range(m):
-                total += h[k * m + j] * state.features[article, j]
+                total += h[k * m + j] * f[j]
             folded[k] = total
-        if len(state.unroll):
+        if d <= UNROLLED_UP_TO:  # the same sums as multiply's, faster for so few
             for k in range(d):
                 total = 0.0
                 for j in range(d):
-                    total += state.A_inverse[article, j, k] * folded[j]
-                g[k] = total
+                    total += inverse[j, k] * folded[j]
+                g[k] = ridge * total + (u[k] if article == a else 0.0)
         else:
-            multiply(state.A_inverse, article, folded, g)
+            multiply(inverse, folded, g)
+            for k in range(d):
+                g[k] = ridge * g[k] + (u[k] if article == a else 0.0)
         for k in range(d):
-            g[k] = state.ridge * g[k] + (u[k] if article == a else 0.0)
-        for k in range(d):
-            state.v[article, k] += step * g[k]
-            part = shrink * g[k]
-            for j in range(d):
-                state.S[article, k, j] -= part * g[j]
+            v_a[k] += step * g[k]
+        if shrink != 0.0:
+            for k in range(d):
+                part = shrink * g[k]
+                for j in range(d):
+                    S_a[k, j] -= part * g[j]
         i += 1
-
-
-@compiled
-def invert_article(state: Hybrid, a: int) -> None:
-    """A_a⁻¹ afresh."""
-    invert(state.A, a, state.ridge, state.A_inverse, state.square_room[0])
-    state.updates[a] = 0
-    if state.left_at[a] >= 0:
-        compute_form(state, a)
-
-
-@compiled
-def invert_shared(state: Hybrid) -> None:
-    """A0⁻¹ afresh, and all that follows from it."""
-    invert(state.A0, 0, state.shared_ridge, state.P, state.cholesky_room)
-    multiply(state.P, 0, state.b0, state.beta)
-    state.clock[UPDATES] = 0
-    for i in range(state.clock[ACTIVE]):
-        compute_form(state, state.active[i])
 
 
 @specialised(shown, inline=False)
@@ -189,26 +193,64 @@ def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
     def body(state: Any, a: Any, x: Any, segment: Any) -> None:
         context, u = state.room[0], state.room[1]
         w, h = state.shared_room[0], state.shared_room[1]
+        A_inverse, features = state.A_inverse[a], state.features[a]
         spread(x, context)
-        aim(state, a)
+        aim(context, A_inverse, features, state.P[0], state.ridge, u, w, h)
         gamma = 1.0 + dot(context, u)
         c = gamma + dot(w, h)
         own = dot(u, state.b[a])
         step = (own + dot(w, state.beta)) / c
-        move_forms(state, a, 1.0 / c, -step)
+        move_forms(
+            state.active,
+            state.left_at,
+            state.clock,
+            state.A_inverse,
+            state.features,
+            state.ridge,
+            state.S,
+            state.v,
+            state.room,
+            h,
+            a,
+            1.0 / c,
+            -step,
+        )
         for i in range(w.shape[0]):
             state.b0[i] -= w[i] * (own / gamma)
             state.beta[i] -= step * h[i]
-        add_square(state.A0, 0, w, 1.0 / gamma)
-        add_square(state.P, 0, h, -1.0 / c)
-        add_square(state.A, a, context, 1.0)
-        add_square(state.A_inverse, a, u, -1.0 / gamma)
+        add_square(state.A0[0], w, 1.0 / gamma)
+        add_square(state.P[0], h, -1.0 / c)
+        add_square(state.A[a], context, 1.0)
+        add_square(A_inverse, u, -1.0 / gamma)
         state.updates[a] += 1
         state.clock[UPDATES] += 1
-        if state.updates[a] >= max(REFRESH_AFTER, u.shape[0]) or gamma > REFRESH_ABOVE:
-            invert_article(state, a)
-        if state.clock[UPDATES] >= max(REFRESH_AFTER, w.shape[0]) or c > REFRESH_ABOVE * gamma:
-            invert_shared(state)
+        own_afresh = state.updates[a] >= max(REFRESH_AFTER, u.shape[0]) or gamma > REFRESH_ABOVE
+        all_afresh = (
+            state.clock[UPDATES] >= max(REFRESH_AFTER, w.shape[0]) or c > REFRESH_ABOVE * gamma
+        )
+        if own_afresh:
+            invert(state.A[a], state.ridge, A_inverse, state.square_room[0])
+            state.updates[a] = 0
+        if all_afresh:
+            invert(state.A0[0], state.shared_ridge, state.P[0], state.cholesky_room)
+            multiply(state.P[0], state.b0, state.beta)
+            state.clock[UPDATES] = 0
+        if own_afresh or all_afresh:
+            for i in range(state.clock[ACTIVE]):
+                article = state.active[i]
+                if all_afresh or article == a:
+                    compute_form(
+                        state.P[0],
+                        state.beta,
+                        state.A_inverse[article],
+                        state.b[article],
+                        state.features[article],
+                        state.ridge,
+                        state.room,
+                        state.square_room,
+                        state.S[article],
+                        state.v[article],
+                    )
 
     return body if state.instance_class is Hybrid else None
 
@@ -216,10 +258,25 @@ def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
 @specialised(paid, inline=False)
 def _paid(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> Any:
     def body(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> None:
-        context, w, h = state.room[0], state.shared_room[0], state.shared_room[1]
+        context, u = state.room[0], state.room[1]
+        w, h = state.shared_room[0], state.shared_room[1]
         spread(x, context)
-        aim(state, a)
-        move_forms(state, a, 0.0, payoff)
+        aim(context, state.A_inverse[a], state.features[a], state.P[0], state.ridge, u, w, h)
+        move_forms(
+            state.active,
+            state.left_at,
+            state.clock,
+            state.A_inverse,
+            state.features,
+            state.ridge,
+            state.S,
+            state.v,
+            state.room,
+            h,
+            a,
+            0.0,
+            payoff,
+        )
         for i in range(context.shape[0]):
             state.b[a, i] += payoff * context[i]
         for i in range(w.shape[0]):
@@ -239,7 +296,18 @@ def _enter(state: Any, slots: Any, start: Any, stop: Any) -> Any:
             a = slots[j]
             state.current[j - start] = a
             if state.left_at[a] < 0:
-                compute_form(state, a)
+                compute_form(
+                    state.P[0],
+                    state.beta,
+                    state.A_inverse[a],
+                    state.b[a],
+                    state.features[a],
+                    state.ridge,
+                    state.room,
+                    state.square_room,
+                    state.S[a],
+                    state.v[a],
+                )
                 state.active[state.clock[ACTIVE]] = a
                 state.clock[ACTIVE] += 1
             state.left_at[a] = IN_POOL

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from topstory.kernels.compilation import Floats, Slots, compiled, inlined, specialised
-from topstory.kernels.contexts import Dense, load
+from topstory.kernels.contexts import Dense, load, rolled
 
 
 def estimate(state: Any, a: int, x: Any, segment: int) -> float:
@@ -47,21 +47,22 @@ def comparable(score: float) -> float:
 @compiled
 def learn(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
     """Take in one trial whole: its two halves."""
-    shown(state, a, x, segment)
+    trial = rolled(x)
+    shown(state, a, trial, segment)
     if payoff != 0.0:
-        paid(state, a, x, segment, payoff)
+        paid(state, a, trial, segment, payoff)
 
 
 @compiled
 def learn_shown(state: Any, a: int, x: Any, segment: int) -> None:
     """The first half alone."""
-    shown(state, a, x, segment)
+    shown(state, a, rolled(x), segment)
 
 
 @compiled
 def learn_paid(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
     """The second half alone."""
-    paid(state, a, x, segment, payoff)
+    paid(state, a, rolled(x), segment, payoff)
 
 
 @compiled
@@ -74,7 +75,7 @@ def learn_halves(
     costs more than to teach it, so many share one call. No segments: there is but one.
     """
     for t in range(slots.shape[0]):
-        x = load(contexts, t, room)
+        x = rolled(load(contexts, t, room))
         segment = segments[t] if segments.shape[0] else 0
         if np.isnan(payoffs[t]):
             shown(state, slots[t], x, segment)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled, inlined
-from topstory.kernels.contexts import Dense, leaning, load
-from topstory.kernels.model import comparable, enter, estimate, learn, width
+from topstory.kernels.contexts import Dense, leaning, load, rolled
+from topstory.kernels.model import comparable, enter, estimate, paid, shown, width
 from topstory.kernels.randomness import EXPLORE, KEEP, LEARN, priority, stream, unit
 
 # Places in a bucket's row of sums: over its trials, also weighted by the pool's size K.
@@ -188,6 +188,7 @@ def replay(
     `segments` holds their users' segments, or nothing when the model has none.
     """
     explores = rule.epsilon > 0.0
+    stages = 2 if rule.alpha > 0.0 else 1
     dimension = room.values.shape[0]
     for i in range(blocks.shape[0]):
         t = start + i
@@ -204,38 +205,43 @@ def replay(
         )
         decision = rule.first + t
 
+        # Both buckets' choices in one loop: written out twice they took the compiler twice as long.
+        deployed = chosen = False
         own = estimate(state, s, x, segment)
-        deployed = leads(
-            state, s, own, x, segment, 0.0, pools, rule.seed, decision, memory, DEPLOYMENT, p, kind
-        )
-        chosen = deployed
-        if rule.alpha > 0.0:
-            own += rule.alpha * width(state, s, x, segment)
+        for stage in range(stages):
+            bucket = DEPLOYMENT if stage == 0 else LEARNING
+            alpha = 0.0 if stage == 0 else rule.alpha
+            if alpha > 0.0:
+                own += alpha * width(state, s, x, segment)
             chosen = leads(
                 state,
                 s,
                 own,
                 x,
                 segment,
-                rule.alpha,
+                alpha,
                 pools,
                 rule.seed,
                 decision,
                 memory,
-                LEARNING,
+                bucket,
                 p,
                 kind,
             )
+            if stage == 0:
+                deployed = chosen
         if explores:
             root = stream(rule.seed, decision)
             if unit(root, EXPLORE) < rule.epsilon:
                 chosen = drawn(s, p, pools, root)
 
         if (deployed or chosen) and kept(traffic, t, pool_size, rule.log_seed):
-            payoff = float(traffic.payoff[t])
-            if deployed:
-                record(tally, DEPLOYMENT, blocks[i], s, payoff, pool_size)
-            if chosen:
-                record(tally, LEARNING, blocks[i], s, payoff, pool_size)
-                if teaches(t, rule.size, rule.log_seed):
-                    learn(state, s, x, segment, payoff)
+            payoff = np.float64(traffic.payoff[t])
+            for bucket in range(2):
+                if deployed if bucket == DEPLOYMENT else chosen:
+                    record(tally, bucket, blocks[i], s, payoff, pool_size)
+            if chosen and teaches(t, rule.size, rule.log_seed):
+                trial = rolled(x)
+                shown(state, s, trial, segment)
+                if payoff != 0.0:
+                    paid(state, s, trial, segment, payoff)

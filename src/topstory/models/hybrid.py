@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.kernels.compilation import Floats, Slots
-from topstory.kernels.contexts import unrolling
 from topstory.kernels.hybrid import ACTIVE, CURRENT, IN_POOL, UPDATES, Hybrid
 from topstory.kernels.model import bring
 from topstory.models.linear import positive, residual, scaled_identities
@@ -112,8 +111,6 @@ class HybridLinear(Model):
             shared_room=np.zeros((2, shared)),
             square_room=np.zeros((2, dimension, dimension)),
             cholesky_room=np.zeros((shared, shared)),
-            unroll=unrolling(dimension),
-            unroll_features=unrolling(count),
         )
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
