@@ -192,6 +192,31 @@ def test_logs_may_be_written_to_one_place_at_once(tmp_path: Path) -> None:
     assert hidden(tmp_path) == []
 
 
+def test_a_writer_whose_new_folder_is_swept_up_makes_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock_folder = files._lock_folder
+    sweeper: list[int | None] = []
+    claimed: list[int | None] = []
+
+    def contended(folder: Path) -> int | None:
+        """Another writer took the lock first, and removes the folder only later."""
+        if not sweeper:
+            sweeper.append(lock_folder(folder))
+        elif sweeper[0] is not None:
+            folder.rmdir()
+            os.close(sweeper[0])
+            sweeper[0] = None
+        claimed.append(lock_folder(folder))
+        return claimed[-1]
+
+    monkeypatch.setattr(files, "_lock_folder", contended)
+    NEW.write(tmp_path / "log")
+    assert same(EventLog.read(tmp_path / "log"), NEW)
+    assert claimed[0] is None  # the folder was gone
+    assert claimed[1] is not None
+
+
 def test_an_interrupt_at_the_very_beginning_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

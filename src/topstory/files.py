@@ -8,6 +8,7 @@ import os
 import secrets
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -178,19 +179,24 @@ def _prefix(target: Path) -> str:
 def _claim(fresh: Path) -> int | None:
     """Make the folder, and lock it for as long as this process lives."""
     while True:
-        fresh.mkdir()
-        lock = _lock_folder(fresh)
-        # Between mkdir and lock another writer may have removed it as a dead process's folder.
-        if fresh.is_dir():
-            return lock
-        if lock is not None:
-            os.close(lock)
+        with suppress(FileExistsError):
+            fresh.mkdir()
+        # Between mkdir and lock another writer may take it for a dead process's folder. While that
+        # writer removes it, the lock is busy; afterwards the folder is gone.
+        with suppress(BlockingIOError):
+            lock = _lock_folder(fresh)
+            if fresh.is_dir():
+                return lock
+            if lock is not None:
+                os.close(lock)
+        time.sleep(0.001)
 
 
 def _lock_folder(folder: Path) -> int | None:
-    """A handle that holds the lock; None if another process has it, or locks are not supported.
+    """A handle that holds the lock; None if the folder is gone, or locks are not supported.
 
-    Process ids would not do: they are reused, and mean nothing in another container.
+    BlockingIOError if another writer holds it. Process ids would not do in place of locks: they
+    are reused, and mean nothing in another container.
     """
     if fcntl is None:
         return None
@@ -200,8 +206,10 @@ def _lock_folder(folder: Path) -> int | None:
         return None
     try:
         _flock(handle)
-    except OSError:
+    except OSError as error:
         os.close(handle)
+        if isinstance(error, BlockingIOError):
+            raise
         return None
     return handle
 
@@ -218,10 +226,11 @@ def _sweep(target: Path) -> None:
         shutil.rmtree(left_aside(target), ignore_errors=True)
     for folder in target.parent.iterdir():
         if folder.name.startswith(_prefix(target)):
-            lock = _lock_folder(folder)
-            if lock is not None:
-                shutil.rmtree(folder, ignore_errors=True)
-                os.close(lock)
+            with suppress(BlockingIOError):  # its writer is alive
+                lock = _lock_folder(folder)
+                if lock is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(lock)
 
 
 def _sync_tree(folder: Path) -> None:
