@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events.columns.array_record import ArrayRecord, blocks
 from topstory.events.columns.articles import ArticleTable
-from topstory.events.columns.checks import ArrayRecord, Mask, blocks, row_numbers
+from topstory.events.columns.checks import Mask, row_numbers
 from topstory.events.columns.contexts import Contexts, context, take_contexts
 from topstory.events.columns.pools import Indices, PoolTable
 from topstory.events.columns.propensity import uniform

@@ -19,10 +19,10 @@ from topstory.features.clustering.fit import Raw, cluster
 from topstory.features.clustering.projection import PLAIN, WEIGHTED
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.features.encoding.encoder import Encoder, Threshold
-from topstory.features.featured import featured
 from topstory.features.raw_logs import (
     check_articles,
     events_of,
+    featured,
     raw_folder,
     raw_visitors,
     visits_of,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from topstory.events import EventLog
+from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.visitors import Visitors
 from topstory.events.folder.stream import RawFolder, Visits
 from topstory.features.regression.event_blocks import EVENTS
@@ -68,3 +71,18 @@ def check_articles(shown: Floats) -> None:
             f"{len(shown)} article{'' if len(shown) == 1 else 's'} shown, all with the same "
             "categories: nothing tells who likes what; a fit needs articles that differ"
         )
+
+
+def featured(
+    log: EventLog, contexts: npt.NDArray[np.float32], articles: Floats, keep_profiles: bool
+) -> EventLog:
+    """The raw log's events with these contexts (V, d) and article features (A, m)."""
+    visitors = raw_visitors(log)
+    return replace(
+        log,
+        users=contexts[visitors.number],
+        visitors=Visitors(visitors.number, contexts, visitors.profiles if keep_profiles else None),
+        article_table=ArticleTable(
+            log.article_ids, articles, log.article_profiles if keep_profiles else None
+        ),
+    )

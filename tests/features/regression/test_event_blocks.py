@@ -15,8 +15,7 @@ from tests.features.worlds import TEACHING_NOTHING, clear_log, clear_world, litt
 import topstory as ts
 from topstory.engines import engine
 from topstory.events.folder.stream import RawFolder
-from topstory.features.regression.event_blocks import Block
-from topstory.features.regression.folder_blocks import FolderBlocks
+from topstory.features.regression.event_blocks import Block, FolderBlocks
 
 LITTLE: dict[str, Any] = {"clusters": 2, "support": 0.0, "ridge": 1.0, "engine": "serial"}
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import ArrayRecord, numbers
+from topstory.events.columns.array_record import ArrayRecord
+from topstory.events.columns.checks import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +64,7 @@ class ArticleTable(ArrayRecord):
         return MappingProxyType(dict(zip(self.ids, rows, strict=True)))
 
 
-def unite_profiles(ids: Sequence[str], tables: Sequence[ArticleTable]) -> pa.Table | None:
+def merge_profiles(ids: Sequence[str], tables: Sequence[ArticleTable]) -> pa.Table | None:
     """The raw profiles of `ids`, each from the first table that has it; None if some have none."""
     parts = [(table.ids, table.profiles) for table in tables if table.ids]
     profiles = [table for _, table in parts if table is not None]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import ArrayRecord, Mask, first_row, numbers, owned
+from topstory.events.columns.array_record import ArrayRecord
+from topstory.events.columns.checks import Mask, first_row, numbers, owned
 
 Rows = npt.NDArray[np.intp]
 

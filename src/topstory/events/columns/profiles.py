@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from topstory.events.columns.positions import is_text
+from topstory.events.columns.arrow_ids import is_text
 
 ONE = pa.dictionary(pa.int32(), pa.string())
 MANY = pa.list_(ONE)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import blocks, reals
+from topstory.events.columns.array_record import blocks
+from topstory.events.columns.checks import reals
 from topstory.events.columns.pools import PoolTable
 
 # float32 keeps 7 digits; what agrees with 1/K to six is 1/K written down.

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import ArrayRecord, Mask, blocks, first_row, one_per_event
+from topstory.events.columns.array_record import ArrayRecord, blocks
+from topstory.events.columns.checks import Mask, first_row, one_per_event
 
 Moment = date | np.datetime64 | str | float | np.integer[Any]  # a datetime is a date
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import ArrayRecord, first_row, numbers, one_per_event, owned
+from topstory.events.columns.array_record import ArrayRecord
+from topstory.events.columns.checks import first_row, numbers, one_per_event, owned
 from topstory.events.columns.contexts import SparseContexts, as_contexts
 
 if TYPE_CHECKING:

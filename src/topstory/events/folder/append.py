@@ -24,7 +24,8 @@ from topstory.events.folder.contents import (
     write_contents,
 )
 from topstory.events.folder.merge import Articles, Pools
-from topstory.events.folder.parquet_files import events_schema
+from topstory.events.folder.parquet_files import parquet_writer
+from topstory.events.folder.schemas import events_schema
 from topstory.events.folder.write import (
     FILE,
     FILES_PER_DAY,
@@ -32,7 +33,6 @@ from topstory.events.folder.write import (
     Columns,
     contents_of,
     events_table,
-    parquet_writer,
     write_articles,
     write_users,
 )

@@ -9,10 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from topstory.events.columns.articles import ArticleTable, unite_profiles
-from topstory.events.columns.pools import Indices
-from topstory.events.folder.parquet_files import pools_schema
-from topstory.events.folder.write import parquet_writer, pools_columns
+from topstory.events.columns.articles import ArticleTable, merge_profiles
+from topstory.events.columns.pools import Indices, pool_keys, pools_of_keys
+from topstory.events.folder.parquet_files import parquet_writer
+from topstory.events.folder.schemas import pools_schema
+from topstory.events.folder.write import pools_columns
 from topstory.events.log import EventLog
 
 KNOWN = 1 << 26  # bytes of pools that are recognised when they come again
@@ -71,7 +72,7 @@ class Articles:
 
     def table(self) -> ArticleTable:
         """All of them."""
-        profiles = unite_profiles(self.ids, self._described)
+        profiles = merge_profiles(self.ids, self._described)
         return ArticleTable(tuple(self.ids), self.features(), profiles)
 
 
@@ -90,9 +91,8 @@ class Pools:
     def unite(self, log: EventLog, article: Indices, articles: Articles) -> Indices:
         """(n,) the number of each event's pool here; `article`: index in the log -> index here."""
         new = np.full(len(log.pool_table), -1, np.int32)
-        offsets = log.pool_offsets
-        for pool in np.flatnonzero(np.bincount(log.pool, minlength=len(new))).tolist():
-            key = article[log.pool_members[offsets[pool] : offsets[pool + 1]]].tobytes()
+        used = np.flatnonzero(np.bincount(log.pool, minlength=len(new))).tolist()
+        for pool, key in zip(used, pool_keys(log.pool_table, article, used), strict=True):
             number = self._numbers.get(key)
             if number is None:
                 number = self._add(key)
@@ -127,11 +127,8 @@ class Pools:
     def _write(self, articles: Articles) -> None:
         if self._writer is None:
             self._writer = parquet_writer(self._path, pools_schema())
-        sizes = [0, *(len(key) // 4 for key in self._waiting)]
-        members = np.frombuffer(b"".join(self._waiting), np.int32)
+        table = pools_of_keys(self._waiting)
         ids = pa.array(articles.ids, pa.string())
-        self._writer.write_table(
-            pools_columns(self._written, np.cumsum(sizes, dtype=np.int64), members, ids)
-        )
+        self._writer.write_table(pools_columns(self._written, table.offsets, table.members, ids))
         self._written = self._total
         self._waiting, self._members = [], 0

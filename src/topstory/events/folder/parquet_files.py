@@ -1,4 +1,4 @@
-"""A log's Parquet files: their columns, and errors that name the file and what is wrong with it."""
+"""Opening, reading and writing a log's Parquet files; errors name the file and the problem."""
 
 from __future__ import annotations
 
@@ -10,47 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from topstory.events.columns.positions import is_text
-from topstory.events.folder.contents import CONTENTS, Contents
+from topstory.events.columns.arrow_ids import is_text
+from topstory.events.folder.contents import CONTENTS
 
 BATCH = 1 << 17  # rows decoded at a time: a few megabytes
-
-
-def events_schema(contents: Contents) -> pa.Schema:
-    """Of the files of events."""
-    if contents.users is not None:
-        user: tuple[str, pa.DataType] = ("visitor", pa.int32())
-    elif contents.contexts == "sparse":
-        user = ("user", pa.list_(_element(pa.int32())))
-    else:
-        user = ("user", pa.list_(_element(pa.float32()), contents.dimension))
-    columns = [
-        ("timestamp", pa.timestamp("us", tz="UTC")),
-        user,
-        ("pool", pa.int32()),
-        ("shown", pa.dictionary(pa.int32(), pa.string())),
-        ("payoff", pa.float32()),
-        ("propensity", pa.float32()),
-    ]
-    return _schema(columns if contents.timed else columns[1:])
-
-
-def users_schema(dimension: int) -> pa.Schema:
-    """Of `users.parquet`, its raw profiles aside."""
-    return _schema([("user", pa.list_(_element(pa.float32()), dimension))])
-
-
-def pools_schema() -> pa.Schema:
-    """Of `pools.parquet`."""
-    return _schema([("pool", pa.int32()), ("articles", pa.list_(_element(pa.string())))])
-
-
-def articles_schema(described: bool) -> pa.Schema:
-    """Of `articles.parquet`, with a column of features or without."""
-    columns: list[tuple[str, pa.DataType]] = [("article", pa.string())]
-    if described:
-        columns.append(("features", pa.list_(_element(pa.float64()))))
-    return _schema(columns)
 
 
 @contextmanager
@@ -78,6 +41,24 @@ def batches(path: Path, schema: pa.Schema, rows: int) -> Iterator[tuple[int, Any
                 _check_nulls(batch.column(name), path, name)
             yield start, batch
             start += len(batch)
+
+
+def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """A file in the log's manner: compressed, with checksums."""
+    # Contexts hardly repeat, so a dictionary of them is only work; numbers that are packed in few
+    # bits take half of what is left; the checksums let a reader tell a damaged page from a
+    # strange one, at no cost that could be measured.
+    packed = [name for name in ("timestamp", "visitor") if name in schema.names]
+    single = [*packed, "user", "features"]
+    repeated: Any = [name for name in schema.names if name not in single]
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=repeated,
+        column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
+        write_page_checksum=True,
+    )
 
 
 @contextmanager
@@ -128,11 +109,3 @@ def _agree(found: pa.DataType, wanted: pa.DataType) -> bool:
             and _agree(found.value_type, wanted.value_type)
         )
     return bool(found == wanted)
-
-
-def _element(kind: pa.DataType) -> Any:
-    return pa.field("element", kind, nullable=False)
-
-
-def _schema(columns: list[tuple[str, pa.DataType]]) -> pa.Schema:
-    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns])

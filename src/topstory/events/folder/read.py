@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from topstory.events.columns.arrow_ids import UNKNOWN, look_up, plain
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.contexts import Contexts, SparseContexts, check_sparse, unfit_rows
 from topstory.events.columns.pools import PoolTable
-from topstory.events.columns.positions import UNKNOWN, Finder, look_up, plain, position_type
+from topstory.events.columns.positions import Finder, position_type
 from topstory.events.columns.times import EARLIEST, LATEST, Times
 from topstory.events.columns.visitors import Visitors, check_numbers
 from topstory.events.folder.contents import (
@@ -26,8 +27,9 @@ from topstory.events.folder.contents import (
     Contents,
     read_contents,
 )
-from topstory.events.folder.parquet_files import batches, events_schema, opened
+from topstory.events.folder.parquet_files import batches, opened
 from topstory.events.folder.read_tables import Users, read_articles, read_pools, read_users
+from topstory.events.folder.schemas import events_schema
 from topstory.events.log import EventLog
 from topstory.files import left_aside
 

@@ -10,19 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from topstory.events.columns.arrow_ids import UNKNOWN, look_up
 from topstory.events.columns.articles import ArticleTable, as_id
 from topstory.events.columns.contexts import unfit_rows
 from topstory.events.columns.pools import PoolTable
-from topstory.events.columns.positions import UNKNOWN, look_up
 from topstory.events.columns.profiles import as_profiles
 from topstory.events.folder.contents import ARTICLES, CONTENTS, Contents
-from topstory.events.folder.parquet_files import (
-    articles_schema,
-    batches,
-    opened,
-    pools_schema,
-    users_schema,
-)
+from topstory.events.folder.parquet_files import batches, opened
+from topstory.events.folder.schemas import articles_schema, pools_schema, users_schema
 
 
 def read_articles(path: Path, contents: Contents) -> ArticleTable:

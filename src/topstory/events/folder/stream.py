@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from topstory.events.columns.arrow_ids import UNKNOWN, look_up
 from topstory.events.columns.articles import ArticleTable
-from topstory.events.columns.positions import UNKNOWN, look_up
 from topstory.events.columns.visitors import check_numbers
 from topstory.events.folder.contents import ARTICLES, USERS, Contents, EventFile, read_contents
-from topstory.events.folder.parquet_files import batches, events_schema
+from topstory.events.folder.parquet_files import batches
 from topstory.events.folder.read_tables import Users, read_articles, read_users
+from topstory.events.folder.schemas import events_schema
 
 COLUMNS = ("visitor", "shown", "payoff")
 Visits = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float32]]

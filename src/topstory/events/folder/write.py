@@ -14,10 +14,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from topstory.events.columns.array_record import BLOCK, blocks
 from topstory.events.columns.articles import ArticleTable
-from topstory.events.columns.checks import BLOCK, blocks
 from topstory.events.columns.contexts import Contexts, SparseContexts
 from topstory.events.columns.times import Times, as_datetime
 from topstory.events.folder.contents import (
@@ -32,7 +31,8 @@ from topstory.events.folder.contents import (
     check_replaceable,
     write_contents,
 )
-from topstory.events.folder.parquet_files import (
+from topstory.events.folder.parquet_files import parquet_writer
+from topstory.events.folder.schemas import (
     articles_schema,
     events_schema,
     pools_schema,
@@ -252,21 +252,3 @@ def events_table(events: Columns, ids: Sequence[str], schema: pa.Schema) -> pa.T
 
 def _arrow(values: Any, kind: Any = None) -> Any:
     return pa.array(values, kind)
-
-
-def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """A file in the log's manner: compressed, with checksums."""
-    # Contexts hardly repeat, so a dictionary of them is only work; numbers that are packed in few
-    # bits take half of what is left; the checksums let a reader tell a damaged page from a
-    # strange one, at no cost that could be measured.
-    packed = [name for name in ("timestamp", "visitor") if name in schema.names]
-    single = [*packed, "user", "features"]
-    repeated: Any = [name for name in schema.names if name not in single]
-    return pq.ParquetWriter(
-        path,
-        schema,
-        compression="zstd",
-        use_dictionary=repeated,
-        column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
-        write_page_checksum=True,
-    )

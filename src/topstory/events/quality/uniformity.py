@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import BLOCK, Mask, blocks
+from topstory.events.columns.array_record import BLOCK, blocks
+from topstory.events.columns.checks import Mask
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog

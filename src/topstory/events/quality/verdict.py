@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from topstory.events.columns.checks import blocks
+from topstory.events.columns.array_record import blocks
 from topstory.events.quality.uniformity import Uniformity
 
 if TYPE_CHECKING:

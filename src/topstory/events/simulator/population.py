@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from topstory.events.columns.checks import blocks
+from topstory.events.columns.array_record import blocks
 from topstory.events.simulator.settings import GROUPS, Settings
 from topstory.kernels.simulation import habits
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events.columns.array_record import blocks
 from topstory.events.columns.articles import ArticleTable
-from topstory.events.columns.checks import blocks
 from topstory.events.columns.times import SECOND, Times
 from topstory.events.columns.visitors import Visitors
 from topstory.events.folder.append import Appender

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import ArrayRecord
+from topstory.events.columns.array_record import ArrayRecord
 from topstory.events.columns.pools import PoolTable
 from topstory.events.simulator.newsroom import Article, Newsroom, day_curve, topics_of
 from topstory.events.simulator.settings import Settings

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from topstory.events.columns.checks import ArrayRecord
+from topstory.events.columns.array_record import ArrayRecord
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.kernels.bilinear import compact_one
 from topstory.kernels.compilation import Floats

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from topstory.engines import Engine, engine
 from topstory.events.folder.stream import RawFolder
 from topstory.features.regression.early_stopping import LAST_BATCH, Step, Watch
-from topstory.features.regression.event_blocks import block_count, cut_events
-from topstory.features.regression.folder_blocks import FolderBlocks
+from topstory.features.regression.event_blocks import FolderBlocks, block_count, cut_events
 from topstory.features.regression.labels import check_clicks, check_mean, held_out, share_held_out
 from topstory.features.regression.lbfgs import minimise
 from topstory.features.regression.mini_batches import MiniBatches

@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from topstory.events.folder.stream import Part, RawFolder
+from topstory.features.regression.labels import check_clicks
+from topstory.features.regression.labels import held_out as drawn_held_out
 from topstory.kernels.bilinear import counting_sort, log_loss, scores, second_moments
 from topstory.kernels.compilation import Counters, Floats, Slots
 
@@ -147,5 +150,28 @@ def cut_events(
             *(
                 Events.of(visitor[rows], shown[rows], clicks[rows], articles)
                 for rows in (mine[~aside], mine[aside])
+            )
+        )
+
+
+@dataclass(frozen=True)
+class FolderBlocks:
+    """Makes a block of a part of the log: small enough to send to every worker."""
+
+    source: RawFolder
+    share: float  # of the events, to hold out
+    seed: int
+
+    def __call__(self, part: Part) -> Block:
+        """The part's events, those held out apart."""
+        visitor, shown, clicks = self.source.read(part)
+        if len(clicks):  # a file may be empty, if not the log
+            check_clicks(clicks)
+        aside = drawn_held_out(self.seed, self.share, part.events, part.start)
+        articles = len(self.source.article_ids)
+        return Block(
+            *(
+                Events.of(visitor[some], shown[some], clicks[some], articles)
+                for some in (~aside, aside)
             )
         )

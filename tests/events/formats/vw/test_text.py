@@ -12,8 +12,8 @@ from tests.events.formats.whole_logs import whole
 
 from topstory.events import EventLog
 from topstory.events.formats.faults import BadRow, Faults
-from topstory.events.formats.vw.actions import CHANGED
-from topstory.events.formats.vw.hashing import Hashing
+from topstory.events.formats.pipeline.descriptions import CHANGED
+from topstory.events.formats.vw.encodings import Hashing
 from topstory.events.formats.vw.text_line import vw_line
 
 EXAMPLES = """\

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from topstory.events.formats.faults import Faults
+from topstory.events.formats.pipeline.descriptions import Actions
 from topstory.events.formats.pipeline.first_event import Shape
 from topstory.events.formats.pipeline.line_parser import LineParser, Parsed
 from topstory.events.formats.pipeline.lines import line_blocks, line_end
 from topstory.events.formats.pipeline.processes import Crew, Task
 from topstory.events.formats.reader import Progress
-from topstory.events.formats.vw.actions import Actions
 from topstory.events.log import EventLog
 
 

@@ -129,6 +129,18 @@ def outcome_fault(position: int, size: int, payoff: float, propensity: float | N
     return None
 
 
+def as_float(value: int | float) -> float:
+    """A number as a float, infinite if it is too large for one.
+
+    >>> as_float(10 ** 400)
+    inf
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
 def _used(
     rows: Rows, good: npt.NDArray[np.intp]
 ) -> tuple[ArticleTable, PoolTable, npt.NDArray[np.int32]]:

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from topstory.events.columns.contexts import SparseContexts
 from topstory.events.formats.faults import NoEvent
 from topstory.events.formats.pipeline.first_event import Shape
-from topstory.events.formats.pipeline.validation import FLOAT32, USER
-from topstory.events.formats.vw.named_features import as_float
+from topstory.events.formats.pipeline.validation import FLOAT32, USER, as_float
 
 PREFIX = "user_"
 ID = "user_id"

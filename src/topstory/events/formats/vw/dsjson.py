@@ -9,13 +9,13 @@ from typing import Any
 from topstory.events.columns.times import moment
 from topstory.events.formats.faults import Faults, NoEvent
 from topstory.events.formats.options import Settings
+from topstory.events.formats.pipeline.descriptions import Action, table_of
 from topstory.events.formats.pipeline.first_event import Shape
 from topstory.events.formats.pipeline.line_parser import LineParser
 from topstory.events.formats.pipeline.line_reader import LineReader
 from topstory.events.formats.pipeline.memo import Remembered
 from topstory.events.formats.pipeline.row_batch import Gathering, pool_fault
 from topstory.events.formats.pipeline.validation import Rows, outcome_fault
-from topstory.events.formats.vw.actions import Action, table_of
 from topstory.events.formats.vw.dsjson_decision import (
     actions,
     decode,

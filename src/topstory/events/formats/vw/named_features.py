@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
+from topstory.events.formats.pipeline.validation import as_float
+
 Named = tuple[str, float]
 
 LONGEST_ID = 64
@@ -50,18 +52,6 @@ def _collect(value: Any, name: str, found: list[Named]) -> None:
             _collect(inner, f"{name}[{i}]" if number else name, found)
     elif value is True:
         found.append((name, 1.0))
-
-
-def as_float(value: int | float) -> float:
-    """A number as a float, infinite if it is too large for one.
-
-    >>> as_float(10 ** 400)
-    inf
-    """
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
 
 
 def exactly(value: float) -> str:

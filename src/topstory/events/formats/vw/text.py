@@ -7,6 +7,7 @@ from typing import Any
 
 from topstory.events.formats.faults import Faults, NoEvent
 from topstory.events.formats.options import Settings
+from topstory.events.formats.pipeline.descriptions import Action, table_of
 from topstory.events.formats.pipeline.first_event import Shape
 from topstory.events.formats.pipeline.line_parser import LineParser
 from topstory.events.formats.pipeline.line_reader import LineReader
@@ -14,7 +15,6 @@ from topstory.events.formats.pipeline.lines import Block, line_end
 from topstory.events.formats.pipeline.memo import Remembered
 from topstory.events.formats.pipeline.row_batch import Gathering, pool_fault
 from topstory.events.formats.pipeline.validation import Rows, outcome_fault
-from topstory.events.formats.vw.actions import Action, table_of
 from topstory.events.formats.vw.encodings import HashEncoding
 from topstory.events.formats.vw.named_features import Named, exactly, feature_id
 from topstory.events.formats.vw.text_line import Label, VwLine, vw_line
