@@ -1,4 +1,4 @@
-"""The event log: what happened, in columns."""
+"""The event log, stored in columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from topstory.events.columns.checks import Mask, row_numbers
 from topstory.events.columns.contexts import Contexts, context, take_contexts
 from topstory.events.columns.pools import Indices, PoolTable
 from topstory.events.columns.propensity import uniform
-from topstory.events.columns.times import Moment, Times, moment
+from topstory.events.columns.times import TimeLike, Times, parse_time
 from topstory.events.columns.visitors import Visitors
 from topstory.events.event import Event, event_of
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EventLog(ArrayRecord):
-    """Logged events in the order they are replayed in; columns never change.
+    """Logged events in the order in which they are replayed; columns are read-only.
 
-    Make one with `from_arrays`, `read` or `concat`; the constructor itself checks nothing.
+    Make one with `from_arrays`, `read` or `concat`; the constructor does not check its arguments.
 
     >>> log = EventLog.from_arrays(
     ...     users=[[0.2, 1.0], [0.7, 1.0], [0.1, 1.0]],
@@ -56,7 +56,7 @@ class EventLog(ArrayRecord):
     times: Times | None
     pool_table: PoolTable
     article_table: ArticleTable
-    visitors: Visitors | None = None  # who came, if that is known
+    visitors: Visitors | None = None  # None: the log does not identify its users
 
     @classmethod
     def from_arrays(
@@ -73,7 +73,7 @@ class EventLog(ArrayRecord):
         profiles: Any = None,
         article_profiles: Any = None,
     ) -> EventLog:
-        """A log from its columns; the first mistake found is an error that names the row.
+        """A log from its columns. Raises ValueError for the first bad row, naming it.
 
         Args:
             users: (n, d) contexts, the constant included, kept as float32; or a scipy.sparse
@@ -122,7 +122,7 @@ class EventLog(ArrayRecord):
     def write(self, folder: str | PathLike[str]) -> None:
         """Write the log as a folder of Parquet files, replacing the log that is there, if any.
 
-        It is there whole or not at all: a write that is killed leaves the old log as it was.
+        All or nothing: if the write fails or is killed, the old log stays as it was.
         """
         from topstory.events.folder.write import write
 
@@ -130,7 +130,7 @@ class EventLog(ArrayRecord):
 
     @classmethod
     def concat(cls, logs: Iterable[EventLog]) -> EventLog:
-        """One log after the other. Pools and articles are united.
+        """One log after the other; their pools and articles are merged.
 
         >>> log = EventLog.from_arrays(np.ones((1, 1)), [["a", "b"]], [0], ["b"], [1])
         >>> EventLog.concat([log, log])
@@ -182,7 +182,7 @@ class EventLog(ArrayRecord):
 
     @property
     def propensity(self) -> npt.NDArray[np.float32]:
-        """(n,) the probability of showing what was shown: as recorded, or 1 / the pool's size."""
+        """(n,) the probability of the shown article: as recorded, else 1 / the pool's size."""
         if self.recorded_propensity is not None:
             return self.recorded_propensity
         return uniform(self.pool, self.pool_table)
@@ -276,11 +276,11 @@ class EventLog(ArrayRecord):
             return self._take(np.arange(start, stop, step))
         return self._take(row_numbers(rows, len(self)))
 
-    def between(self, start: Moment | None = None, end: Moment | None = None) -> EventLog:
+    def between(self, start: TimeLike | None = None, end: TimeLike | None = None) -> EventLog:
         """The events with start <= time < end; None leaves that side open."""
         if self.times is None:
             raise ValueError("this log has no timestamps; take rows with log[start:stop]")
-        bounds = (None if edge is None else moment(edge) for edge in (start, end))
+        bounds = (None if edge is None else parse_time(edge) for edge in (start, end))
         rows = np.flatnonzero(self.times.within(*bounds))
         if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
             return self._take(slice(int(rows[0]), int(rows[-1]) + 1))

@@ -15,7 +15,7 @@ from tests.features.worlds import TEACHING_NOTHING, clear_log, clear_world, litt
 import topstory as ts
 from topstory.engines import engine
 from topstory.events.folder.stream import RawFolder
-from topstory.features.regression.event_blocks import Block, FolderBlocks
+from topstory.features.regression.event_blocks import EventBlock, FolderBlocks
 
 LITTLE: dict[str, Any] = {"clusters": 2, "support": 0.0, "ridge": 1.0, "engine": "serial"}
 
@@ -62,7 +62,7 @@ def test_events_that_are_read_again_give_the_same_bits(
     reads = 0
     read = FolderBlocks.__call__
 
-    def counted(self: FolderBlocks, part: Any) -> Block:
+    def counted(self: FolderBlocks, part: Any) -> EventBlock:
         nonlocal reads
         reads += 1
         return read(self, part)

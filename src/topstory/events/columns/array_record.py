@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-# Checks and look-ups go block by block, so that their scratch space is a few megabytes
-# whatever the length of the log.
-BLOCK = 1 << 20
+# Checks and lookups go block by block, so that they need only a few megabytes of scratch space,
+# however long the log is.
+BLOCK_ROWS = 1 << 20
 
 
 class ArrayRecord:
-    """Base of the frozen dataclasses that hold arrays: the arrays are read-only for good.
+    """Base class of frozen dataclasses that hold arrays: their arrays are read-only.
 
-    A view is made read-only, not the caller's own array; and unpickling goes through the
-    constructor, because numpy forgets the flag on the way.
+    The record holds read-only views, so the caller's own arrays stay writeable. Unpickling goes
+    through the constructor, because numpy does not pickle the flag.
     """
 
     def __post_init__(self) -> None:
@@ -35,8 +35,8 @@ class ArrayRecord:
         return type(self), values
 
 
-def blocks(length: int, size: int = BLOCK) -> Iterator[tuple[int, int]]:
-    """The row ranges that cut `length` rows into blocks.
+def blocks(length: int, size: int = BLOCK_ROWS) -> Iterator[tuple[int, int]]:
+    """Row ranges that split `length` rows into blocks.
 
     >>> list(blocks(5, size=2))
     [(0, 2), (2, 4), (4, 5)]

@@ -1,4 +1,4 @@
-"""What could be shown: the articles of a log, and their features."""
+"""The articles of a log, and their features."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ArticleTable(ArrayRecord):
     profiles: pa.Table | None = None  # A rows
 
     def described(self, profiles: Any) -> ArticleTable:
-        """The same articles with raw profiles."""
+        """The same articles, with raw profiles."""
         from topstory.events.columns.profiles import as_profiles
 
         return replace(self, profiles=as_profiles("article_profiles", profiles, len(self.ids)))

@@ -1,4 +1,4 @@
-"""One column of a log: taken in, checked, and made read-only."""
+"""Checks of one column of a log, and its conversion to the log's types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def first_row(length: int, bad: Callable[[int, int], Mask]) -> int | None:
-    """The first row for which `bad(start, stop)`, asked block by block, is true.
+    """The first row for which `bad(start, stop)` is true; it is called block by block.
 
     >>> values = np.array([1.0, 2.0, np.nan])
     >>> first_row(3, lambda start, stop: np.isnan(values[start:stop]))
@@ -28,7 +28,7 @@ def first_row(length: int, bad: Callable[[int, int], Mask]) -> int | None:
 
 
 def numbers(name: str, values: object, kinds: str = "biuf") -> npt.NDArray[Any]:
-    """`values` as an array of numbers of the given dtype kinds, or an error that says so.
+    """`values` as an array of numbers of the given dtype kinds, else ValueError.
 
     >>> numbers("pool", [0.5], kinds="iu")
     Traceback (most recent call last):

@@ -102,7 +102,7 @@ def as_contexts(users: Any) -> Contexts:
         )
     _at_least_one_feature(source.shape[1])
     dense: npt.NDArray[np.float32] = owned(users, source, np.float32)
-    row = first_row(len(dense), lambda start, stop: unfit_rows(dense[start:stop]))
+    row = first_row(len(dense), lambda start, stop: invalid_rows(dense[start:stop]))
     if row is not None:
         feature = int((~np.isfinite(dense[row])).argmax())
         raise ValueError(
@@ -112,10 +112,10 @@ def as_contexts(users: Any) -> Contexts:
     return dense
 
 
-def unfit_rows(users: npt.NDArray[np.float32]) -> Mask:
+def invalid_rows(users: npt.NDArray[np.float32]) -> Mask:
     """(n,) which rows hold a number that is not finite.
 
-    >>> unfit_rows(np.array([[1, 2], [np.nan, 1]], np.float32))
+    >>> invalid_rows(np.array([[1, 2], [np.nan, 1]], np.float32))
     array([False,  True])
     """
     return np.asarray(~np.isfinite(users).all(axis=1))

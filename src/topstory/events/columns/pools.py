@@ -50,7 +50,7 @@ class PoolTable(ArrayRecord):
         return table
 
     def check(self, articles: ArticleTable) -> None:
-        """Refuse an empty pool, and an article listed twice in one."""
+        """Raise ValueError for an empty pool, or one that lists an article twice."""
         empty = self.sizes == 0
         if empty.any():
             raise ValueError(
@@ -86,7 +86,7 @@ class PoolTable(ArrayRecord):
 
 
 def pool_keys(table: PoolTable, article: Indices, pools: Iterable[int]) -> list[bytes]:
-    r"""For each of the pools its members, renumbered by `article`, as bytes to compare.
+    r"""A key for each of `pools`: its members as bytes, renumbered by `article`.
 
     >>> table = PoolTable(np.array([0, 2, 3]), np.array([0, 1, 1], np.int32))
     >>> pool_keys(table, np.array([7, 8], np.int32), [1])

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from topstory.events.columns.arrow_ids import is_text
+from topstory.events.columns.arrow_ids import is_string_type
 from topstory.events.folder.contents import CONTENTS
 
-BATCH = 1 << 17  # rows decoded at a time: a few megabytes
+BATCH_ROWS = 1 << 17  # rows decoded at a time: a few megabytes
 
 
 @contextmanager
@@ -21,13 +21,13 @@ def opened(path: Path, schema: pa.Schema, rows: int) -> Iterator[pq.ParquetFile]
     """The Parquet file, with the columns of `schema` and as many rows as `log.json` counts."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: the log's {CONTENTS} lists this file, but it is missing")
-    with _naming(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+    with _naming_file(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
         for field in schema:
             _check_column(file.schema_arrow, field, path)
         if file.metadata.num_rows != rows:
             raise ValueError(
                 f"{path}: it has {file.metadata.num_rows} rows, but {CONTENTS} counts {rows}; "
-                "a part of the log was replaced: write the log anew"
+                "part of the log was replaced: write the log again"
             )
         yield file
 
@@ -36,7 +36,7 @@ def batches(path: Path, schema: pa.Schema, rows: int) -> Iterator[tuple[int, Any
     """The file's rows in batches, each with the number of its first row; no nulls in them."""
     with opened(path, schema, rows) as file:
         start = 0
-        for batch in file.iter_batches(BATCH, columns=schema.names, use_threads=False):
+        for batch in file.iter_batches(BATCH_ROWS, columns=schema.names, use_threads=False):
             for name in schema.names:
                 _check_nulls(batch.column(name), path, name)
             yield start, batch
@@ -44,10 +44,10 @@ def batches(path: Path, schema: pa.Schema, rows: int) -> Iterator[tuple[int, Any
 
 
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """A file in the log's manner: compressed, with checksums."""
-    # Contexts hardly repeat, so a dictionary of them is only work; numbers that are packed in few
-    # bits take half of what is left; the checksums let a reader tell a damaged page from a
-    # strange one, at no cost that could be measured.
+    """A writer with the log's settings: compressed, with checksums."""
+    # Contexts hardly repeat, so a dictionary for them is wasted work. Packing timestamps and
+    # visitors into few bits halves the rest. Checksums let a reader recognise a damaged page, at
+    # no measurable cost.
     packed = [name for name in ("timestamp", "visitor") if name in schema.names]
     single = [*packed, "user", "features"]
     repeated: Any = [name for name in schema.names if name not in single]
@@ -62,7 +62,7 @@ def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _naming_file(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -70,7 +70,7 @@ def _naming(path: Path) -> Iterator[None]:
             raise  # the system's own words: no permission, no such file
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise ValueError(
-            f"{path}: damaged, or not a Parquet file ({reason}); restore it or write the log anew"
+            f"{path}: damaged, or not a Parquet file ({reason}); restore it, or write the log again"
         ) from error
 
 
@@ -80,7 +80,7 @@ def _check_column(found: pa.Schema, wanted: Any, path: Path) -> None:
             f"{path}: there is no column {wanted.name!r}; it has {', '.join(found.names)}"
         )
     kind = found.field(wanted.name).type
-    if not _agree(kind, wanted.type):
+    if not _compatible(kind, wanted.type):
         raise ValueError(f"{path}: column {wanted.name!r} must be {wanted.type}, but it is {kind}")
 
 
@@ -90,22 +90,22 @@ def _check_nulls(column: Any, path: Path, name: str) -> None:
         raise ValueError(f"{path}: column {name!r} has nulls; every event needs a value")
 
 
-def _agree(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether a column of one type will do for the other: all string types are alike.
+def _compatible(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a column of type `found` can be read as `wanted`; all string types are alike.
 
-    >>> _agree(pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
+    >>> _compatible(pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
     True
-    >>> _agree(pa.list_(pa.float32()), pa.list_(pa.float32(), 6))
+    >>> _compatible(pa.list_(pa.float32()), pa.list_(pa.float32(), 6))
     False
     """
-    if is_text(wanted):
-        return is_text(found)
+    if is_string_type(wanted):
+        return is_string_type(found)
     if pa.types.is_list(wanted):
-        return pa.types.is_list(found) and _agree(found.value_type, wanted.value_type)
+        return pa.types.is_list(found) and _compatible(found.value_type, wanted.value_type)
     if pa.types.is_fixed_size_list(wanted):
         return (
             pa.types.is_fixed_size_list(found)
             and found.list_size == wanted.list_size
-            and _agree(found.value_type, wanted.value_type)
+            and _compatible(found.value_type, wanted.value_type)
         )
     return bool(found == wanted)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from topstory.events.folder.contents import Contents
+from topstory.events.folder.contents import LogContents
 
 
-def events_schema(contents: Contents) -> pa.Schema:
+def events_schema(contents: LogContents) -> pa.Schema:
     """Of the files of events."""
     if contents.users is not None:
         user: tuple[str, pa.DataType] = ("visitor", pa.int32())

@@ -1,4 +1,4 @@
-"""A log's events, block by block, in the forms that lines of JSON are made of."""
+"""A log's events as Python values, for writers of JSON lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from topstory.events.columns.contexts import SparseContexts
 from topstory.events.columns.times import as_datetime
 from topstory.events.log import EventLog
 
-AT_ONCE = 1 << 13  # events whose numbers are Python's at the same time
+BLOCK_EVENTS = 1 << 13  # events that are Python objects at a time
 
 Progress = Callable[[int], object]
 
@@ -23,7 +23,7 @@ class EventParts(NamedTuple):
     """One event."""
 
     number: int
-    user: Any  # a list of numbers; of a sparse log, the places of its ones
+    user: Any  # a list of numbers; in a sparse log, the indices of the features that are on
     pool: int
     position: int
     payoff: float
@@ -32,8 +32,8 @@ class EventParts(NamedTuple):
 
 
 def event_parts(log: EventLog, progress: Progress) -> Iterator[EventParts]:
-    """All events; `progress` is told how many more are done."""
-    for start, stop in blocks(len(log), AT_ONCE):
+    """All events; `progress` is called with the number of events done since the last call."""
+    for start, stop in blocks(len(log), BLOCK_EVENTS):
         part = log[start:stop]
         users: Any
         if isinstance(part.users, SparseContexts):

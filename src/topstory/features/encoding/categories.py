@@ -1,4 +1,4 @@
-"""Raw profiles as zeros and ones: a column for each category."""
+"""Binary encoding of raw profiles: one column per category."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.learn(kinds, found)
 
     def learn(self, kinds: Mapping[str, bool], categories: Mapping[str, list[str]]) -> Categories:
-        """Take what was learned elsewhere: whether a field holds many, and its categories."""
+        """Set what was learned elsewhere: whether each field holds many, and its categories."""
         self.fields_ = dict(kinds)  # field -> whether it holds any number of categories
         self.categories_ = {name: list(found) for name, found in categories.items()}
         sizes = [len(found) for found in self.categories_.values()]
@@ -66,7 +66,7 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.encode(X)[0]
 
     def encode(self, X: Any) -> tuple[Sparse, Counter[str]]:
-        """The same, and how many categories of each field were not known, and left out."""
+        """The same, and how many unknown categories of each field were ignored."""
         check_is_fitted(self)
         table = self.checked(X)
         rows = table.num_rows
@@ -94,7 +94,7 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return matrix, unknown
 
     def checked(self, X: Any) -> pa.Table:
-        """The table in a log's own form; an error if its fields are not the fitted ones."""
+        """The table in a log's own form; ValueError if its fields are not the fitted ones."""
         if isinstance(X, list | tuple) and all(isinstance(row, Mapping) for row in X):
             X = [self._whole(row) for row in X]
         table = as_profiles("profiles", X)
@@ -125,7 +125,7 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(names, dtype=object)
 
     def _whole(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """A profile with every field: one that was left out is unknown."""
+        """The profile with every field; missing ones are unknown."""
         nothing: dict[str, Any] = {
             name: [] if many else None for name, many in self.fields_.items()
         }
