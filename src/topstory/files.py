@@ -62,7 +62,7 @@ def replaced_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
     except OSError as error:
         if error.errno is None or error.filename not in (None, fresh, str(fresh)):
             raise
-        # The caller asked for `path` and has never heard of the temporary file.
+        # The caller does not know the temporary file.
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         with suppress(OSError):  # the first error is the one to report

@@ -120,10 +120,7 @@ class EventLog(ArrayRecord):
         return read(folder)
 
     def write(self, folder: str | PathLike[str]) -> None:
-        """Write the log as a folder of Parquet files, replacing the log that is there, if any.
-
-        All or nothing: if the write fails or is killed, the old log stays as it was.
-        """
+        """Write a folder of Parquet files. If that fails or is killed, an old log there stays."""
         from topstory.events.folder.write import write
 
         write(self, folder)
@@ -219,7 +216,7 @@ class EventLog(ArrayRecord):
 
     @property
     def pools(self) -> list[list[str]]:
-        """The pools as lists of ids (built anew on each call)."""
+        """The pools as lists of ids (built on each call)."""
         return self.pool_table.lists(self.article_ids)
 
     @property
@@ -239,7 +236,7 @@ class EventLog(ArrayRecord):
 
     @property
     def shown_index(self) -> Indices:
-        """(n,) index of the article shown (built anew on each call)."""
+        """(n,) index of the article shown (built on each call)."""
         index = np.empty(len(self), np.int32)
         for start, stop in blocks(len(self)):
             places = self.pool_offsets[self.pool[start:stop]] + self.position[start:stop]
@@ -248,7 +245,7 @@ class EventLog(ArrayRecord):
 
     @property
     def shown(self) -> npt.NDArray[np.object_]:
-        """(n,) id of the article shown (built anew on each call)."""
+        """(n,) id of the article shown (built on each call)."""
         ids = np.array([*self.article_ids, None], dtype=object)[:-1]  # never numpy's own strings
         return ids[self.shown_index]
 

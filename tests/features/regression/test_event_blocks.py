@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.features.clustering.test_recovery import purity
+from tests.features.clustering.test_fit import purity
 from tests.features.worlds import TEACHING_NOTHING, clear_log, clear_world, little_log
 
 import topstory as ts

@@ -58,7 +58,7 @@ def owned(values: object, source: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt
 
 
 def one_per_event(name: str, array: npt.NDArray[Any], events: int) -> None:
-    """Refuse a column that is not one value for each of the log's events."""
+    """Raise ValueError unless the column has one value for each of the log's events."""
     if array.ndim != 1 or len(array) != events:
         raise ValueError(
             f"{name} must hold one value for each of the {events} rows of users, "

@@ -185,7 +185,7 @@ def _from_scipy(matrix: Any) -> SparseContexts:
 
 
 def check_sparse(users: SparseContexts, where: str = "row ", start: int = 0) -> None:
-    """Refuse sparse contexts that break their own rules.
+    """Raise ValueError for sparse contexts that are malformed.
 
     >>> check_sparse(SparseContexts(np.array([0, 2]), np.array([4, 0], np.int32), dimension=5))
     Traceback (most recent call last):

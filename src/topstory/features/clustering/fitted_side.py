@@ -30,17 +30,17 @@ class FittedSide:
         table = self.encoder.categories_.checked(profiles)
         out: Floats = np.empty((table.num_rows, self.compact.dimension))
         start = 0
-        for found, strangers in engine.map(_compacted, chunks(table), self):
+        for found, ignored in engine.map(_compacted, chunks(table), self):
             out[start : start + len(found)] = found
             start += len(found)
-            unknown.update(strangers)
+            unknown.update(ignored)
         return out
 
     def one(self, profile: Mapping[str, Any], unknown: Counter[str]) -> Floats:
         """(d,) features of one profile; unknown categories are counted in `unknown`."""
-        together, apart, strangers = self.encoder.places(profile)
-        if strangers:
-            unknown.update(strangers)
+        together, apart, ignored = self.encoder.places(profile)
+        if ignored:
+            unknown.update(ignored)
         return self.compact.one(together, apart)
 
 

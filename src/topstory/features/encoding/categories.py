@@ -99,9 +99,9 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             X = [self._whole(row) for row in X]
         table = as_profiles("profiles", X)
         if set(table.column_names) != set(self.fields_):
-            strange = sorted(set(table.column_names) - set(self.fields_))
+            unexpected = sorted(set(table.column_names) - set(self.fields_))
             missing = sorted(set(self.fields_) - set(table.column_names))
-            what = f"unknown field {strange[0]!r}" if strange else f"no field {missing[0]!r}"
+            what = f"unknown field {unexpected[0]!r}" if unexpected else f"no field {missing[0]!r}"
             raise ValueError(f"profiles: {what}; a profile has {', '.join(self.fields_)}")
         for name, many in self.fields_.items():
             if pa.types.is_list(table.schema.field(name).type) != many:
@@ -147,9 +147,9 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         codes = np.full(len(found), -1, np.int32)
         codes[present] = code[found[present]]
         kept = codes >= 0
-        strangers = int(present.sum() - kept.sum())
-        if strangers:
-            unknown[name] += strangers
+        ignored = int(present.sum() - kept.sum())
+        if ignored:
+            unknown[name] += ignored
         if not many:
             return kept.astype(np.int64), codes[kept]
         sizes = array.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)

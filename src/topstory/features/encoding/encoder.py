@@ -104,8 +104,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table = self.categories_.checked(X)
         parts, unknown = [], Counter[str]()
         for part in chunks(table):
-            binary, strangers = self.categories_.encode(part)
-            unknown += strangers
+            binary, ignored = self.categories_.encode(part)
+            unknown += ignored
             parts.append(self._unit(binary[:, self.kept_]))
         if not parts:
             return self._unit(self.categories_.transform(table)[:, self.kept_]), unknown
@@ -187,10 +187,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.support, Mapping):
             _check_share("support", self.support)
             return dict.fromkeys(categories.fields_, float(self.support))
-        strange = sorted(set(self.support) - set(categories.fields_))
-        if strange:
+        unexpected = sorted(set(self.support) - set(categories.fields_))
+        if unexpected:
             raise ValueError(
-                f"support: unknown field {strange[0]!r}; a profile has "
+                f"support: unknown field {unexpected[0]!r}; a profile has "
                 f"{', '.join(categories.fields_)}"
             )
         for field, share in self.support.items():

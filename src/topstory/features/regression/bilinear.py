@@ -136,8 +136,8 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             users: (V, D) φ_u, sparse, in the order of the log's users.
             articles: (A, M) φ_a, in the order of the log's articles.
             source: the folder, which every worker must be able to read.
-            in_memory: a log of more events is read anew for each sum over it; of one with fewer
-                the workers keep the events. Either way the numbers are the same.
+            in_memory: a log of more events is read again for each sum over it; with fewer, the
+                workers keep the events. Either way the numbers are the same.
             progress: called after each iteration.
         """
         self._check()
@@ -177,7 +177,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         passes: int,
         progress: Callable[[Step], None] | None = None,
     ) -> BilinearLogistic:
-        """Fit by mini-batches, on (visitor, shown, clicks) that `events` gives anew each pass."""
+        """Fit by mini-batches, on (visitor, shown, clicks) that `events` returns for each pass."""
         self._check()
         features = np.ascontiguousarray(articles, np.float64)
         counts = np.zeros(len(features), np.int64)

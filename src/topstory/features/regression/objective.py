@@ -99,8 +99,8 @@ class Objective:
         return moments
 
     def _each(self, question: Callable[[EventBlock, UserRows, Any], Any], given: Any) -> Any:
-        asked = (self._users, self._read, question, given)
-        return self._engine.map(_answer, self._parts, asked)
+        shared = (self._users, self._read, question, given)
+        return self._engine.map(_answer, self._parts, shared)
 
     def _model(self, x: Floats) -> tuple[Floats, Model]:
         W = x[:-1].reshape(-1, self._articles.shape[1])
@@ -120,9 +120,9 @@ def _made(part: Any, shared: tuple[Read]) -> EventBlock:
 
 
 def _answer(
-    part: Any, asked: tuple[UserRows, Read, Callable[[EventBlock, UserRows, Any], Any], Any]
+    part: Any, shared: tuple[UserRows, Read, Callable[[EventBlock, UserRows, Any], Any], Any]
 ) -> Any:
-    users, read, question, given = asked
+    users, read, question, given = shared
     return question(read(part), users, given)
 
 

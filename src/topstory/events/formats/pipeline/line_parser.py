@@ -55,7 +55,7 @@ class LineParser(ABC):
 
     @abstractmethod
     def parse_row(self, number: int, row: Any, batch: RowBatch, faults: Faults) -> None:
-        """Gather one event; raises NoEvent if it is none."""
+        """Add one event to the batch; raises NotAnEvent if the row is not one."""
 
     @abstractmethod
     def finish(self, batch: RowBatch) -> ParsedRows:

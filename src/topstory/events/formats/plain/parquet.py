@@ -58,7 +58,7 @@ class ParquetReader:
 
 
 def _parts(path: Path, progress: Progress) -> Iterator[TablePart]:
-    size, told, done = path.stat().st_size, 0, 0
+    size, reported, done = path.stat().st_size, 0, 0
     with _naming_file(path):
         file = pq.ParquetFile(path)
     with file:
@@ -78,9 +78,9 @@ def _parts(path: Path, progress: Progress) -> Iterator[TablePart]:
             columns: dict[str, Any] = dict(zip(names, batch.columns, strict=True))
             yield TablePart(columns, lines, [], lambda _: b"")
             done += len(batch)
-            progress(size * done // rows - told)
-            told = size * done // rows
-    progress(size - told)
+            progress(size * done // rows - reported)
+            reported = size * done // rows
+    progress(size - reported)
 
 
 @contextmanager

@@ -66,7 +66,7 @@ class TableParser:
         rejected = list(part.rejected)
         bad = np.zeros(len(part.lines), bool)
 
-        def refuse(mask: Mask, reason: str) -> None:
+        def reject(mask: Mask, reason: str) -> None:
             for i in np.flatnonzero(mask & ~bad).tolist():
                 rejected.append(RejectedRow(int(part.lines[i]), reason, part.text(i)))
             bad[mask] = True
@@ -76,9 +76,9 @@ class TableParser:
         faults = [pool_fault(ids, None if known is None else known.index) for ids in pools]
         for number, fault in enumerate(faults):
             if fault is not None:
-                refuse(pool == number, fault)
+                reject(pool == number, fault)
         users, misfits = self._users(columns)
-        refuse(misfits, "the user has another number of features than the first one")
+        reject(misfits, "the user has another number of features than the first one")
         good = np.flatnonzero(~bad)
         used, inverse = np.unique(pool[good], return_inverse=True)
         numbered = inverse.astype(np.int32)
