@@ -14,7 +14,7 @@ Progress = Callable[[int], object]
 MAX_BATCH_EVENTS = 1 << 17  # events in a batch, at most: some megabytes
 
 
-class Reader(Protocol):
+class FormatReader(Protocol):
     """Turns the files of one format into batches of events."""
 
     name: str  # what `topstory import` calls the format

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from topstory.events.formats.reader import Reader
+from topstory.events.formats.reader import FormatReader
 from topstory.events.log import EventLog
 
 Writer = Callable[[EventLog, Path, Callable[[int], object]], list[Path]]
@@ -51,7 +51,7 @@ READERS = tuple(name for name, each in FORMATS.items() if each.reader)
 WRITERS = tuple(name for name, each in FORMATS.items() if each.writer)
 
 
-def reader(name: str) -> Reader:
+def reader(name: str) -> FormatReader:
     """The reader of a format.
 
     >>> reader("r6a").name
@@ -63,7 +63,7 @@ def reader(name: str) -> Reader:
     """
     if name not in READERS:
         raise ValueError(f"there is no format {name!r}; there are {', '.join(READERS)}")
-    made: Reader = _found(FORMATS[name].reader)()
+    made: FormatReader = _found(FORMATS[name].reader)()
     return made
 
 

@@ -20,7 +20,7 @@ from topstory.events.log import EventLog
 
 
 class LineReader(ABC):
-    """A `Reader` whose rows are a line each, or a few lines."""
+    """A `FormatReader` whose rows are a line each, or a few lines."""
 
     name: str
     about: str
@@ -36,7 +36,7 @@ class LineReader(ABC):
         workers: int = 1,
         **options: Any,
     ) -> Iterator[tuple[Path, EventLog]]:
-        """`Reader.read`."""
+        """`FormatReader.read`."""
         descriptions = FirstDescriptions()
         with closing(self._parsed(files, progress, workers, options)) as found:
             for path, (events, others) in found:

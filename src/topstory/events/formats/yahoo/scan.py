@@ -66,7 +66,7 @@ class LineScanner(ABC):
     def read(
         self, files: Sequence[Path], faults: Faults, progress: Progress
     ) -> Iterator[tuple[Path, EventLog]]:
-        """`Reader.read`."""
+        """`FormatReader.read`."""
         for path in files:
             self.state[LINE] = 0
             for batch in self._file(path, faults, progress):
