@@ -1,8 +1,9 @@
-"""A log is replaced as a whole or not at all."""
+"""Files and folders are replaced whole or not at all; locks; syncing to disk."""
 
 import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -191,6 +192,31 @@ def test_logs_may_be_written_to_one_place_at_once(tmp_path: Path) -> None:
     assert hidden(tmp_path) == []
 
 
+def test_a_writer_whose_new_folder_is_swept_up_makes_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock_folder = files._lock_folder
+    sweeper: list[int | None] = []
+    claimed: list[int | None] = []
+
+    def contended(folder: Path) -> int | None:
+        """Another writer took the lock first, and removes the folder only later."""
+        if not sweeper:
+            sweeper.append(lock_folder(folder))
+        elif sweeper[0] is not None:
+            folder.rmdir()
+            os.close(sweeper[0])
+            sweeper[0] = None
+        claimed.append(lock_folder(folder))
+        return claimed[-1]
+
+    monkeypatch.setattr(files, "_lock_folder", contended)
+    NEW.write(tmp_path / "log")
+    assert same(EventLog.read(tmp_path / "log"), NEW)
+    assert claimed[0] is None  # the folder was gone
+    assert claimed[1] is not None
+
+
 def test_an_interrupt_at_the_very_beginning_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,7 +224,87 @@ def test_an_interrupt_at_the_very_beginning_leaves_nothing(
         assert folder.is_dir()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files, "_lock", interrupt)
+    monkeypatch.setattr(files, "_lock_folder", interrupt)
     with pytest.raises(KeyboardInterrupt):
         NEW.write(tmp_path / "log")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_is_replaced_only_if_its_block_succeeds(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file"
+    with files.replaced_file(path) as file:
+        file.write(b"old")
+    with pytest.raises(ZeroDivisionError), files.replaced_file(path) as file:
+        file.write(b"half" * (1 // 0))
+    assert path.read_bytes() == b"old"
+    with files.replaced_file(path) as file:
+        file.write(b"new")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new"
+    assert os.listdir(path.parent) == ["file"]
+
+
+def test_a_private_file_is_private_from_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.touch(mode=0o644)
+    with files.replaced_file(path, mode=0o600) as file:
+        assert os.fstat(file.fileno()).st_mode & 0o777 == 0o600
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_an_error_names_the_file_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def full(*args: Any) -> None:
+        names = [] if step == "fsync" else [args[0]]
+        raise OSError(errno.ENOSPC, "No space left on device", *names)
+
+    path = tmp_path / "file"
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(OSError, match="No space left") as caught, files.replaced_file(path):
+        pass
+    assert caught.value.filename == str(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def fail_to_sync_folders(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsync = os.fsync
+
+    def refuse(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(code, os.strerror(code))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", refuse)
+
+
+def test_a_folder_that_cannot_be_synced_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for code in (errno.EIO, errno.EINVAL):
+        fail_to_sync_folders(code, monkeypatch)
+        with pytest.raises(OSError, match=os.strerror(code)):
+            files.sync(tmp_path)
+
+
+def test_replacing_does_without_syncing_folders_only_where_that_is_not_supported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_to_sync_folders(errno.EINVAL, monkeypatch)
+    OLD.write(tmp_path / "log")
+    with files.replaced_file(tmp_path / "file") as file:
+        file.write(b"old")
+    fail_to_sync_folders(errno.EIO, monkeypatch)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        NEW.write(tmp_path / "log")
+    failing = pytest.raises(OSError, match=os.strerror(errno.EIO))
+    with failing, files.replaced_file(tmp_path / "file") as file:
+        file.write(b"new")
+    assert same(EventLog.read(tmp_path / "log"), OLD)
+
+
+def test_a_lock_has_one_holder_and_ends_with_it(tmp_path: Path) -> None:
+    with files.locked(tmp_path / "lock"), pytest.raises(BlockingIOError):
+        files.locked(tmp_path / "lock")
+    files.locked(tmp_path / "lock").close()

@@ -1,7 +1,7 @@
-"""Arrays and their description as one safetensors file: versioned, exact, checked, no pickle.
+"""Arrays and their description in one safetensors file: versioned, exact, checksummed, no pickle.
 
-The header's metadata has `format`, `version`, the description as JSON, and `checksum` (BLAKE2b over
-that and the arrays).
+The header's metadata holds `format`, `version`, the description as JSON, and `checksum` (BLAKE2b
+over the description and the arrays).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import errno
 import json
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from os import PathLike
@@ -21,6 +20,8 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from topstory.files import replaced_file
+
 Arrays = Mapping[str, npt.NDArray[Any]]
 Made = TypeVar("Made")
 
@@ -30,17 +31,17 @@ class Seal:
     """One kind of file."""
 
     kind: str  # what it holds: "policy"
-    key: str  # the description's place in the metadata
-    version: int  # the newest that is known
+    key: str  # of the description in the metadata
+    version: int  # the newest that this topstory reads
     writer: str  # what writes one: "Policy.save"
     format: str  # "topstory-policy"
 
     def write(
         self, path: str | PathLike[str], described: Mapping[str, Any], arrays: Arrays
     ) -> None:
-        """Write the file; one that is there already is replaced in one step.
+        """Write the file; an existing one is replaced in one step.
 
-        Arrays without entries are left out: the format has no place for them.
+        Empty arrays are left out: the format cannot hold them.
         """
         text = json.dumps(described)
         kept = {name: array for name, array in arrays.items() if array.size}
@@ -51,30 +52,16 @@ class Seal:
             "checksum": _checksum(text, kept),
         }
         check_place(path)
-        target = Path(path)
-        unfinished = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            with unfinished.open("wb") as file:
-                file.write(to_bytes(dict(kept), metadata))
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.replace(target)
-        except OSError as error:
-            if error.errno is None:
-                raise
-            # Who asked for the target knows nothing of the unfinished file.
-            raise OSError(error.errno, error.strerror, str(target)) from error
-        finally:
-            with suppress(OSError):  # the first error is the one to tell
-                unfinished.unlink()
+        with replaced_file(Path(path)) as file:
+            file.write(to_bytes(dict(kept), metadata))
 
     def read(
         self, path: str | PathLike[str], build: Callable[[dict[str, Any], Arrays], Made]
     ) -> Made:
-        """What `build` makes of the file; ValueError says what is wrong with it."""
+        """What `build` makes of the file; ValueError if the file is damaged or of another kind."""
         if Path(path).is_dir():
-            told = f"it is a folder; a {self.kind} is one file"
-            raise IsADirectoryError(errno.EISDIR, told, str(path))
+            problem = f"it is a folder; a {self.kind} is one file"
+            raise IsADirectoryError(errno.EISDIR, problem, str(path))
         try:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
@@ -84,7 +71,7 @@ class Seal:
             raise ValueError(f"{path}: not a safetensors file, or damaged: {error}") from None
         except FileNotFoundError:
             raise
-        except OSError as error:  # safetensors does not say of which file
+        except OSError as error:  # safetensors does not name the file
             raise OSError(f"{path}: it cannot be read as a {self.kind}: {error}") from None
         text = metadata.get(self.key, "")
         if metadata.get("checksum") != _checksum(text, arrays):
@@ -106,7 +93,7 @@ class Seal:
 
 
 def check_place(path: str | PathLike[str]) -> None:
-    """Refuse a path at which no file can be written: worth asking before long work.
+    """Raise OSError if no file can be written at this path. Call it before long work.
 
     >>> check_place("nowhere/model")
     Traceback (most recent call last):
@@ -117,11 +104,11 @@ def check_place(path: str | PathLike[str]) -> None:
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder; name a file", str(target))
     if not target.parent.is_dir():
-        told = f"there is no folder {target.parent} to write it to"
-        raise FileNotFoundError(errno.ENOENT, told, str(target))
+        problem = f"there is no folder {target.parent} to write it to"
+        raise FileNotFoundError(errno.ENOENT, problem, str(target))
     if not os.access(target.parent, os.W_OK):
-        told = f"nothing may be written to {target.parent}"
-        raise PermissionError(errno.EACCES, told, str(target))
+        problem = f"no permission to write to {target.parent}"
+        raise PermissionError(errno.EACCES, problem, str(target))
 
 
 def _checksum(text: str, arrays: Arrays) -> str:

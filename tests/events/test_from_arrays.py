@@ -134,7 +134,7 @@ def test_shown_may_come_in_any_form_of_text(shown: Any) -> None:
 def test_searching_sorted_pairs_finds_what_the_table_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     pools = [[f"{a}" for a in range(p, p + 1 + p % 7)] for p in range(50)]
     log = uniform_log(500, pools)
-    monkeypatch.setattr(positions, "TABLE", 0)
+    monkeypatch.setattr(positions, "MAX_TABLE_ENTRIES", 0)
     assert same(uniform_log(500, pools), log)
     with pytest.raises(ValueError, match="row 1: shown article 'c' is not in its pool"):
         EventLog.from_arrays(**columns(shown=["b", "c", "d"]))

@@ -206,9 +206,11 @@ def test_no_category_with_the_support_is_refused_before_the_fit() -> None:
     def never(step: Any) -> None:
         raise AssertionError("fitted")
 
-    with pytest.raises(ValueError, match=r"no category of the users .*likes=golf, has 0\.5: ask"):
+    with pytest.raises(
+        ValueError, match=r"no category of the users .*likes=golf, has 0\.5: choose"
+    ):
         ts.FeatureBuilder(support=0.9).fit(little_log(), never)
-    with pytest.raises(ValueError, match=r"no category of the articles .*, has 0\.5: ask"):
+    with pytest.raises(ValueError, match=r"no category of the articles .*, has 0\.5: choose"):
         ts.FeatureBuilder(support=0.0, article_support=0.9).fit(little_log(), never)
     strangers = {"gender": [None] * 40, "likes": [[]] * 40}
     with pytest.raises(ValueError, match="the profiles of the users are all empty"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.features.clustering.test_recovery import purity
+from tests.features.clustering.test_fit import purity
 
 import topstory as ts
 

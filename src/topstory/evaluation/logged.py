@@ -11,7 +11,7 @@ import numpy as np
 
 from topstory.evaluation.blocks import Blocks
 from topstory.events import EventLog, Uniformity
-from topstory.events.quality.verdict import LEVEL
+from topstory.events.quality.verdict import SIGNIFICANCE_LEVEL
 from topstory.kernels.compilation import Floats
 from topstory.kernels.replay import TRIALS, Pools, Traffic
 from topstory.kernels.survey import survey
@@ -56,7 +56,7 @@ class Logged:
                 NotUniformWarning,
                 stacklevel=3,
             )
-        if found.p_value < LEVEL:
+        if found.p_value < SIGNIFICANCE_LEVEL:
             named = ", ".join(repr(s.article) for s in found.standouts[:5])
             warnings.warn(
                 f"the {called}'s articles were not shown uniformly at random (chi-square "

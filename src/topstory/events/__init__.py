@@ -1,4 +1,4 @@
-"""What happened: the event log, its folder of Parquet files, and what can be said of it."""
+"""The event log: what happened, its folder of Parquet files, and checks of its quality."""
 
 from topstory.events.columns.contexts import SparseContexts
 from topstory.events.event import Event

@@ -1,17 +1,16 @@
-"""Logs one after the other, their articles and pools united."""
+"""Logs one after the other, with their articles and pools merged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.articles import ArticleTable, unite_profiles
+from topstory.events.columns.articles import ArticleTable, merge_profiles
 from topstory.events.columns.contexts import Contexts, SparseContexts
-from topstory.events.columns.pools import Indices, PoolTable
+from topstory.events.columns.pools import Indices, PoolTable, pool_keys, pools_of_keys
 from topstory.events.columns.positions import position_type
 from topstory.events.columns.times import Times
 from topstory.events.columns.visitors import join_visitors
@@ -19,14 +18,14 @@ from topstory.events.log import EventLog
 
 
 def concat(logs: Iterable[EventLog]) -> EventLog:
-    """`EventLog.concat`: articles are united by id, pools where they list the same in order."""
+    """`EventLog.concat`: merges articles by id, and pools that list the same in order."""
     logs = list(logs)
     if not logs:
         raise ValueError("nothing to concatenate: pass at least one log")
     if len(logs) == 1:
         return logs[0]
-    articles, article_maps = _unite_articles([log.article_table for log in logs])
-    pools, pool_maps = _unite_pools([log.pool_table for log in logs], article_maps)
+    articles, article_maps = _merge_articles([log.article_table for log in logs])
+    pools, pool_maps = _merge_pools([log.pool_table for log in logs], article_maps)
     propensity = None
     if any(log.recorded_propensity is not None for log in logs):
         propensity = np.concatenate([log.propensity for log in logs])
@@ -43,18 +42,18 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
     )
 
 
-def _unite_articles(tables: Sequence[ArticleTable]) -> tuple[ArticleTable, list[Indices]]:
+def _merge_articles(tables: Sequence[ArticleTable]) -> tuple[ArticleTable, list[Indices]]:
     """All articles in order of appearance, and for each table old index -> new index."""
     first = tables[0]
     if all(table is first for table in tables):
         same = np.arange(len(first.ids), dtype=np.int32)
         return first, [same] * len(tables)
     ids = tuple(dict.fromkeys(key for table in tables for key in table.ids))
-    united = ArticleTable(ids, profiles=unite_profiles(ids, tables))
-    maps = [np.array([united.index[key] for key in table.ids], np.int32) for table in tables]
+    merged = ArticleTable(ids, profiles=merge_profiles(ids, tables))
+    maps = [np.array([merged.index[key] for key in table.ids], np.int32) for table in tables]
     described = [table.features is not None for table in tables if table.ids]
     if not any(described):
-        return united, maps
+        return merged, maps
     if not all(described):
         raise ValueError(
             "some logs have article features and some have none; "
@@ -79,10 +78,10 @@ def _unite_articles(tables: Sequence[ArticleTable]) -> tuple[ArticleTable, list[
                 f"{number} but {before[at].tolist()} before it; rename one of them"
             )
         features[new] = table.features
-    return replace(united, features=features), maps
+    return replace(merged, features=features), maps
 
 
-def _unite_pools(
+def _merge_pools(
     tables: Sequence[PoolTable], article_maps: Sequence[Indices]
 ) -> tuple[PoolTable, list[Indices]]:
     """All distinct pools in order of appearance, and for each table old number -> new number."""
@@ -92,14 +91,11 @@ def _unite_pools(
     numbers: dict[bytes, int] = {}
     maps = []
     for table, new in zip(tables, article_maps, strict=True):
-        content, width = new[table.members].tobytes(), new.itemsize
-        bounds = (table.offsets * width).tolist()
-        keys = [content[a:b] for a, b in pairwise(bounds)]
+        keys = pool_keys(table, new, range(len(table)))
         maps.append(
             np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int32)
         )
-    offsets = np.cumsum([0, *(len(key) // 4 for key in numbers)], dtype=np.int64)
-    return PoolTable(offsets, np.frombuffer(b"".join(numbers), np.int32)), maps
+    return pools_of_keys(numbers), maps
 
 
 def join_users(parts: Sequence[Contexts]) -> Contexts:

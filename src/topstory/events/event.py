@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Event(msgspec.Struct, frozen=True, eq=False):
-    """Who came, what could have been shown, what was, and what it paid.
+    """One visit: the user, the pool, the article shown, and its payoff.
 
     >>> Event(user=np.array([0.2, 1.0]), pool=("a", "b"), shown="b", payoff=1.0, propensity=0.5)
     Event(user=array([0.2, 1. ]), pool=('a', 'b'), shown='b', payoff=1.0, propensity=0.5, \

@@ -1,4 +1,4 @@
-"""A log from its columns: what `EventLog.from_arrays` does."""
+"""Building a log from its columns (`EventLog.from_arrays`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def from_arrays(
     profiles: Any,
     article_profiles: Any,
 ) -> EventLog:
-    """Check the columns, and bring them into the shape in which a log keeps them."""
+    """Check the columns and convert them to the log's own types."""
     visitors = None
     if visitor is not None:
         visitors = Visitors.of(users, visitor, profiles)

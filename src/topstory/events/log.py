@@ -1,4 +1,4 @@
-"""The event log: what happened, in columns."""
+"""The event log, stored in columns."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events.columns.array_record import ArrayRecord, blocks
 from topstory.events.columns.articles import ArticleTable
-from topstory.events.columns.checks import ArrayRecord, Mask, blocks, row_numbers
+from topstory.events.columns.checks import Mask, row_numbers
 from topstory.events.columns.contexts import Contexts, context, take_contexts
 from topstory.events.columns.pools import Indices, PoolTable
 from topstory.events.columns.propensity import uniform
-from topstory.events.columns.times import Moment, Times, moment
+from topstory.events.columns.times import TimeLike, Times, parse_time
 from topstory.events.columns.visitors import Visitors
 from topstory.events.event import Event, event_of
 
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EventLog(ArrayRecord):
-    """Logged events in the order they are replayed in; columns never change.
+    """Logged events in the order in which they are replayed; columns are read-only.
 
-    Make one with `from_arrays`, `read` or `concat`; the constructor itself checks nothing.
+    Make one with `from_arrays`, `read` or `concat`; the constructor does not check its arguments.
 
     >>> log = EventLog.from_arrays(
     ...     users=[[0.2, 1.0], [0.7, 1.0], [0.1, 1.0]],
@@ -55,7 +56,7 @@ class EventLog(ArrayRecord):
     times: Times | None
     pool_table: PoolTable
     article_table: ArticleTable
-    visitors: Visitors | None = None  # who came, if that is known
+    visitors: Visitors | None = None  # None: the log does not identify its users
 
     @classmethod
     def from_arrays(
@@ -72,7 +73,7 @@ class EventLog(ArrayRecord):
         profiles: Any = None,
         article_profiles: Any = None,
     ) -> EventLog:
-        """A log from its columns; the first mistake found is an error that names the row.
+        """A log from its columns. Raises ValueError for the first bad row, naming it.
 
         Args:
             users: (n, d) contexts, the constant included, kept as float32; or a scipy.sparse
@@ -119,17 +120,14 @@ class EventLog(ArrayRecord):
         return read(folder)
 
     def write(self, folder: str | PathLike[str]) -> None:
-        """Write the log as a folder of Parquet files, replacing the log that is there, if any.
-
-        It is there whole or not at all: a write that is killed leaves the old log as it was.
-        """
+        """Write a folder of Parquet files. If that fails or is killed, an old log there stays."""
         from topstory.events.folder.write import write
 
         write(self, folder)
 
     @classmethod
     def concat(cls, logs: Iterable[EventLog]) -> EventLog:
-        """One log after the other. Pools and articles are united.
+        """One log after the other; their pools and articles are merged.
 
         >>> log = EventLog.from_arrays(np.ones((1, 1)), [["a", "b"]], [0], ["b"], [1])
         >>> EventLog.concat([log, log])
@@ -181,7 +179,7 @@ class EventLog(ArrayRecord):
 
     @property
     def propensity(self) -> npt.NDArray[np.float32]:
-        """(n,) the probability of showing what was shown: as recorded, or 1 / the pool's size."""
+        """(n,) the probability of the shown article: as recorded, else 1 / the pool's size."""
         if self.recorded_propensity is not None:
             return self.recorded_propensity
         return uniform(self.pool, self.pool_table)
@@ -218,7 +216,7 @@ class EventLog(ArrayRecord):
 
     @property
     def pools(self) -> list[list[str]]:
-        """The pools as lists of ids (built anew on each call)."""
+        """The pools as lists of ids (built on each call)."""
         return self.pool_table.lists(self.article_ids)
 
     @property
@@ -238,7 +236,7 @@ class EventLog(ArrayRecord):
 
     @property
     def shown_index(self) -> Indices:
-        """(n,) index of the article shown (built anew on each call)."""
+        """(n,) index of the article shown (built on each call)."""
         index = np.empty(len(self), np.int32)
         for start, stop in blocks(len(self)):
             places = self.pool_offsets[self.pool[start:stop]] + self.position[start:stop]
@@ -247,7 +245,7 @@ class EventLog(ArrayRecord):
 
     @property
     def shown(self) -> npt.NDArray[np.object_]:
-        """(n,) id of the article shown (built anew on each call)."""
+        """(n,) id of the article shown (built on each call)."""
         ids = np.array([*self.article_ids, None], dtype=object)[:-1]  # never numpy's own strings
         return ids[self.shown_index]
 
@@ -275,11 +273,11 @@ class EventLog(ArrayRecord):
             return self._take(np.arange(start, stop, step))
         return self._take(row_numbers(rows, len(self)))
 
-    def between(self, start: Moment | None = None, end: Moment | None = None) -> EventLog:
+    def between(self, start: TimeLike | None = None, end: TimeLike | None = None) -> EventLog:
         """The events with start <= time < end; None leaves that side open."""
         if self.times is None:
             raise ValueError("this log has no timestamps; take rows with log[start:stop]")
-        bounds = (None if edge is None else moment(edge) for edge in (start, end))
+        bounds = (None if edge is None else parse_time(edge) for edge in (start, end))
         rows = np.flatnonzero(self.times.within(*bounds))
         if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
             return self._take(slice(int(rows[0]), int(rows[-1]) + 1))

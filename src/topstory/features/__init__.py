@@ -1,4 +1,4 @@
-"""Who and what: raw profiles of users and articles to a few numbers each (paper, §5.2.2)."""
+"""Features: raw profiles of users and articles turned into a few numbers each (paper, §5.2.2)."""
 
 from topstory.features.builder import FeatureBuilder
 from topstory.features.clustering.soft_clusters import SoftClusters

@@ -1,4 +1,4 @@
-"""The whole construction: raw profiles of users and articles to a few numbers each."""
+"""The whole feature construction: raw profiles of users and articles to a few numbers each."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from topstory.engines import Engine, engine
 from topstory.events import EventLog
-from topstory.features.clustering.fit import Raw, cluster
+from topstory.features.clustering.fit import EncodedProfiles, cluster
 from topstory.features.clustering.projection import PLAIN, WEIGHTED
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.features.encoding.encoder import Encoder, Threshold
-from topstory.features.featured import featured
 from topstory.features.raw_logs import (
     check_articles,
     events_of,
     raw_folder,
     raw_visitors,
     visits_of,
+    with_features,
 )
 from topstory.features.regression.bilinear import BilinearLogistic
 from topstory.features.regression.early_stopping import Step
 from topstory.kernels.compilation import Floats
 
-IN_MEMORY = 200_000_000  # events, of 8 bytes each
+MAX_EVENTS_IN_MEMORY = 200_000_000  # events, of 8 bytes each
 
 
 # Ignored: scikit-learn is not typed.
@@ -110,8 +110,8 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         """Learn from a raw log of random exploration.
 
         Args:
-            log: knows who came, and has raw profiles of users and articles.
-            progress: told after each iteration of the regression.
+            log: identifies its visitors, and has raw profiles of users and articles.
+            progress: called after each iteration of the regression.
         """
         self._check()
         visitors = raw_visitors(log)
@@ -121,26 +121,26 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         model = self.regression().fit_events(
             raw.users, raw.articles, visitors.number, shown, log.payoff, progress
         )
-        return self._cluster(model, raw)
+        return self._fit_clusters(model, raw)
 
     def fit_folder(
         self,
         folder: str | PathLike[str],
         passes: int | None = None,
-        in_memory: int = IN_MEMORY,
+        in_memory: int = MAX_EVENTS_IN_MEMORY,
         progress: Callable[[Step], None] | None = None,
     ) -> FeatureBuilder:
-        """Learn from the folder of a raw log, whatever its size: the same as `fit` of the log.
+        """Learn from the folder of a raw log of any size; the result is that of `fit` on the log.
 
-        The engine's workers read the events; on a cluster every machine must see the folder. Only
-        users and articles come together here, encoded.
+        The engine's workers read the events; on a cluster, every machine must see the folder. Only
+        the encoded users and articles are in this process.
 
         Args:
-            folder: of a log that knows who came, with raw profiles of users and articles.
+            folder: of a log that identifies its visitors, with raw profiles of users and articles.
             passes: learn by mini-batches, as `fit_parts` does, so many times through the log.
-            in_memory: of a log of more events none are kept: each iteration reads it again. An
-                event that is kept takes 8 bytes.
-            progress: told after each iteration, or batch.
+            in_memory: a log of more events is not kept in memory: each iteration reads it again.
+                An event in memory takes 8 bytes.
+            progress: called after each iteration, or batch.
         """
         self._check(passes)
         source, profiles, article_profiles = raw_folder(folder)
@@ -151,7 +151,7 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         else:
             events = partial(visits_of, source)
             model.fit_stream(raw.users, raw.articles, events, passes, progress)
-        return self._cluster(model, raw)
+        return self._fit_clusters(model, raw)
 
     def fit_parts(
         self,
@@ -166,9 +166,9 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         batch is scored before it is learned from.
 
         Args:
-            parts: gives the log's parts, one after the other, anew each time it is called.
-            passes: how often the log is gone through.
-            progress: told after each batch.
+            parts: returns the log's parts, from the first, each time it is called.
+            passes: how many times to go through the log.
+            progress: called after each batch.
         """
         self._check(passes)
         first = next(iter(parts()), None)
@@ -177,18 +177,18 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         raw = self._encode(raw_visitors(first).profiles, first.article_profiles)
         events = partial(events_of, parts)
         model = self.regression().fit_stream(raw.users, raw.articles, events, passes, progress)
-        return self._cluster(model, raw)
+        return self._fit_clusters(model, raw)
 
     def apply(self, log: EventLog, keep_profiles: bool = False) -> EventLog:
         """The same events with these features in place of the log's contexts and features.
 
         Args:
-            log: knows who came, and has raw profiles of users and articles.
+            log: identifies its visitors, and has raw profiles of users and articles.
             keep_profiles: whether the new log has them too.
         """
         check_is_fitted(self)
         contexts = self.users(raw_visitors(log).profiles)
-        return featured(log, contexts, self.articles(log.article_profiles), keep_profiles)
+        return with_features(log, contexts, self.articles(log.article_profiles), keep_profiles)
 
     def users(self, profiles: Any) -> npt.NDArray[np.float32]:
         """(V, d) the contexts of users, from a table of raw profiles."""
@@ -224,25 +224,27 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         return largest
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write one file, versioned and without pickle; a file that is there is replaced."""
+        """Write one file, versioned and without pickle; an existing file is replaced."""
         from topstory.features.storage import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> FeatureBuilder:
-        """Read what `save` wrote: the same features, to the bit."""
+        """Read what `save` wrote; the features are the same to the bit."""
         from topstory.features.storage import load
 
         return load(path)
 
-    def _encode(self, profiles: Any, article_profiles: Any) -> Raw:
+    def _encode(self, profiles: Any, article_profiles: Any) -> EncodedProfiles:
         users = Encoder(self.support).fit(profiles)
         articles = Encoder(self.article_support, apart=False).fit(article_profiles)
         users.check_kept("users")
         articles.check_kept("articles")
         features = articles.transform(article_profiles).toarray()  # (A, M)
-        return Raw(users, articles, users.transform(profiles), features.astype(np.float64))
+        return EncodedProfiles(
+            users, articles, users.transform(profiles), features.astype(np.float64)
+        )
 
     def regression(self) -> BilinearLogistic:
         """The regression, not fitted, with these parameters."""
@@ -256,7 +258,7 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             seed=self.seed,
         )
 
-    def _cluster(self, model: BilinearLogistic, raw: Raw) -> FeatureBuilder:
+    def _fit_clusters(self, model: BilinearLogistic, raw: EncodedProfiles) -> FeatureBuilder:
         check_articles(raw.articles[model.shown_ > 0])
         found = cluster(
             engine(self.engine),

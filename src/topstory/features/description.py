@@ -1,4 +1,4 @@
-"""A fitted builder in words and numbers: its clusters, its fit, the histogram of memberships."""
+"""A report on a fitted builder: its clusters, its fit, the histogram of memberships."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from topstory.features.encoding.encoder import FieldReport
 from topstory.features.regression.early_stopping import Step
 from topstory.kernels.compilation import Floats
 
-MOST = 5  # categories that stand for a cluster
+MAX_LISTED_CATEGORIES = 5  # categories listed for a cluster
 
 
 class Liking(msgspec.Struct, frozen=True):
-    """A category, and how far a cluster stands out by it."""
+    """A category, and by how much a cluster differs in it from the average."""
 
     category: str
     by: float  # log-odds of a click for likes; share above that of all users for traits
 
 
 class ClusterReport(msgspec.Struct, frozen=True):
-    """A cluster of users in words."""
+    """A cluster of users, described by categories."""
 
     cluster: int
     share: float  # of the users
@@ -34,14 +34,14 @@ class ClusterReport(msgspec.Struct, frozen=True):
 
 
 class ArticleClusterReport(msgspec.Struct, frozen=True):
-    """A cluster of articles in words."""
+    """A cluster of articles, described by categories."""
 
     cluster: int
     categories: tuple[Liking, ...]  # by how much more an article of it belongs than others do
 
 
 class FeatureReport(msgspec.Struct, frozen=True):
-    """What a feature model is."""
+    """The report on a feature model."""
 
     format: str
     version: int
@@ -106,15 +106,15 @@ def _clusters(builder: FeatureBuilder) -> tuple[ClusterReport, ...]:
     means, sizes = builder.means_, builder.sizes_
     average = sizes @ means / sizes.sum()
     likes = (means - average) @ builder.model_.coef_  # (clusters, M) log-odds
-    likes -= likes.mean(axis=1, keepdims=True)  # that it clicks more on everything is no liking
+    likes -= likes.mean(axis=1, keepdims=True)  # clicking more on everything is not a preference
     traits = means - average
     return tuple(
         ClusterReport(
             c,
             float(sizes[c] / sizes.sum()),
-            likes=_most(tags, likes[c, :-1]),
-            dislikes=_most(tags, -likes[c, :-1], sign=-1.0),
-            traits=_most(names, traits[c, :-1]),
+            likes=_strongest(tags, likes[c, :-1]),
+            dislikes=_strongest(tags, -likes[c, :-1], sign=-1.0),
+            traits=_strongest(names, traits[c, :-1]),
         )
         for c in range(len(sizes))
     )
@@ -128,12 +128,15 @@ def _article_clusters(builder: FeatureBuilder) -> tuple[ArticleClusterReport, ..
     belongs = side.compact.many(rows)[:, : side.compact.clusters]
     belongs = belongs - belongs.mean(axis=0)
     return tuple(
-        ArticleClusterReport(c, _most(tags, belongs[:, c])) for c in range(side.compact.clusters)
+        ArticleClusterReport(c, _strongest(tags, belongs[:, c]))
+        for c in range(side.compact.clusters)
     )
 
 
-def _most(
+def _strongest(
     names: npt.NDArray[np.object_] | Sequence[str], values: Floats, sign: float = 1.0
 ) -> tuple[Liking, ...]:
-    best = [at for at in np.argsort(-values, kind="stable")[:MOST] if values[at] > 0]
+    best = [
+        at for at in np.argsort(-values, kind="stable")[:MAX_LISTED_CATEGORIES] if values[at] > 0
+    ]
     return tuple(Liking(str(names[at]), sign * float(values[at])) for at in best)

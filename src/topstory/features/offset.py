@@ -13,7 +13,7 @@ BILINEAR, LEAST_SQUARES = "bilinear logistic regression", "least squares"
 
 
 def offset_by(log: EventLog) -> str:
-    """What the warm policies' offset can be fitted by on a log.
+    """The method by which the warm policies' offset can be fitted on a log.
 
     The paper's bilinear logistic regression needs article features, dense contexts, and payoffs
     that are clicks. Least squares takes any log.

@@ -1,23 +1,26 @@
-"""Raw logs: what a log must have for features to be learned from it."""
+"""Raw logs: logs with raw profiles, from which features are learned."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from topstory.events import EventLog
+from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.visitors import Visitors
 from topstory.events.folder.stream import RawFolder, Visits
-from topstory.features.regression.event_blocks import EVENTS
+from topstory.features.regression.event_blocks import BLOCK_EVENTS
 from topstory.features.regression.labels import check_clicks
 from topstory.kernels.compilation import Floats
 
 
 def raw_visitors(log: EventLog) -> Visitors:
-    """Who came, if the log has the raw profiles of users and of articles."""
+    """The log's visitors; ValueError unless it has raw profiles of users and articles."""
     if log.visitors is None or log.visitors.profiles is None or log.article_profiles is None:
         raise _no_profiles("users" if log.profiles is None else "articles")
     return log.visitors
@@ -34,23 +37,23 @@ def raw_folder(folder: str | PathLike[str]) -> tuple[RawFolder, Any, Any]:
 
 
 def visits_of(source: RawFolder) -> Iterator[Visits]:
-    """Who came, what was shown and what it paid, in parts of which one is in memory at a time."""
-    for part in source.parts(EVENTS):
+    """Visitor, shown article and payoff, in parts of which one is in memory at a time."""
+    for part in source.parts(BLOCK_EVENTS):
         yield source.read(part)
 
 
 def _no_profiles(who: str) -> ValueError:
     return ValueError(
-        f"the log has no raw profiles of its {who}, of which features are made: topstory simulate "
-        "--raw writes such a log, and in Python EventLog.from_arrays takes visitor, profiles and "
-        "article_profiles; no format that topstory import reads has them"
+        f"the log has no raw profiles of its {who}, from which features are made: topstory "
+        "simulate --raw writes such a log, and in Python EventLog.from_arrays takes visitor, "
+        "profiles and article_profiles; no format that topstory import reads has them"
     )
 
 
 def events_of(
     parts: Callable[[], Iterable[EventLog]],
 ) -> Iterator[Visits]:
-    """Who came, what was shown and what it paid, part after part."""
+    """Visitor, shown article and payoff of each event, part by part."""
     users = articles = None
     for log in parts():
         visitors = raw_visitors(log)
@@ -62,9 +65,24 @@ def events_of(
 
 
 def check_articles(shown: Floats) -> None:
-    """Refuse a log in which all articles shown look alike."""
+    """Raise ValueError if all articles shown have the same categories."""
     if len(np.unique(shown, axis=0)) < 2:
         raise ValueError(
             f"{len(shown)} article{'' if len(shown) == 1 else 's'} shown, all with the same "
-            "categories: nothing tells who likes what; a fit needs articles that differ"
+            "categories: there are no preferences to learn; a fit needs articles that differ"
         )
+
+
+def with_features(
+    log: EventLog, contexts: npt.NDArray[np.float32], articles: Floats, keep_profiles: bool
+) -> EventLog:
+    """The raw log's events with these contexts (V, d) and article features (A, m)."""
+    visitors = raw_visitors(log)
+    return replace(
+        log,
+        users=contexts[visitors.number],
+        visitors=Visitors(visitors.number, contexts, visitors.profiles if keep_profiles else None),
+        article_table=ArticleTable(
+            log.article_ids, articles, log.article_profiles if keep_profiles else None
+        ),
+    )

@@ -1,4 +1,4 @@
-"""A fitted builder as one sealed file: its description, and its arrays."""
+"""A fitted builder in one file: its description, and its arrays."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.engines import Engine
-from topstory.features.clustering.fitted_side import Side
-from topstory.features.clustering.memberships import Compact
+from topstory.features.clustering.fitted_side import FittedSide
+from topstory.features.clustering.memberships import MembershipMap
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.features.encoding.categories import Categories
 from topstory.features.encoding.encoder import Encoder
@@ -33,7 +33,7 @@ _SEAL = Seal(
 
 
 def save(builder: FeatureBuilder, path: str | PathLike[str]) -> None:
-    """Write the builder; a file that is there already is replaced in one step."""
+    """Write the builder; an existing file is replaced in one step."""
     if not hasattr(builder, "model_"):
         raise ValueError("the builder is not fitted yet: call fit before save")
     model = builder.model_
@@ -64,7 +64,7 @@ def save(builder: FeatureBuilder, path: str | PathLike[str]) -> None:
 
 
 def load(path: str | PathLike[str]) -> FeatureBuilder:
-    """Read the builder; ValueError says what is wrong with the file."""
+    """Read the builder; ValueError if the file is damaged or of another kind."""
     return _SEAL.read(path, _build)
 
 
@@ -73,13 +73,13 @@ def _build(described: dict[str, Any], arrays: Arrays) -> FeatureBuilder:
 
     builder = FeatureBuilder(**described["parameters"])
     model: BilinearLogistic = builder.regression()
-    told = described["model"]
-    model.coef_, model.intercept_ = arrays["coef"], told["intercept"]
-    model.log_loss_, model.auc_ = told["log_loss"], told["auc"]
-    model.history_ = tuple(Step(*step) for step in told["history"])
-    # The first files of version 1 said neither.
-    model.n_iter_ = told.get("n_iter", len(model.history_) - 1)
-    model.scored_on_ = told.get("scored_on", HELD_OUT)
+    fitted = described["model"]
+    model.coef_, model.intercept_ = arrays["coef"], fitted["intercept"]
+    model.log_loss_, model.auc_ = fitted["log_loss"], fitted["auc"]
+    model.history_ = tuple(Step(*step) for step in fitted["history"])
+    # The first files of version 1 have neither.
+    model.n_iter_ = fitted.get("n_iter", len(model.history_) - 1)
+    model.scored_on_ = fitted.get("scored_on", HELD_OUT)
     builder.model_ = model
     builder.means_, builder.sizes_ = arrays["means"], arrays["sizes"]
     builder.histogram_ = arrays["histogram"]
@@ -89,7 +89,7 @@ def _build(described: dict[str, Any], arrays: Arrays) -> FeatureBuilder:
     return builder
 
 
-def _describe(side: Side, name: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+def _describe(side: FittedSide, name: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
     encoder = side.encoder
     arrays[f"{name}.support"] = encoder.support_
     arrays[f"{name}.kept"] = encoder.kept_
@@ -106,7 +106,7 @@ def _describe(side: Side, name: str, arrays: dict[str, npt.NDArray[Any]]) -> dic
     }
 
 
-def _side(described: dict[str, Any], name: str, arrays: Arrays) -> Side:
+def _side(described: dict[str, Any], name: str, arrays: Arrays) -> FittedSide:
     categories = Categories().learn(described["fields"], described["categories"])
     encoder = Encoder(**described["encoder"])
     # An array without entries is not stored.
@@ -119,5 +119,5 @@ def _side(described: dict[str, Any], name: str, arrays: Arrays) -> Side:
     soft = SoftClusters(**described["soft"])
     soft.centers_, soft.width_ = arrays[f"{name}.centers"], described["width"]
     soft.n_features_in_ = soft.centers_.shape[1]
-    compact = Compact(arrays[f"{name}.weights"], arrays[f"{name}.bias"], len(soft.centers_))
-    return Side(encoder, arrays[f"{name}.projection"], soft, compact)
+    compact = MembershipMap(arrays[f"{name}.weights"], arrays[f"{name}.bias"], len(soft.centers_))
+    return FittedSide(encoder, arrays[f"{name}.projection"], soft, compact)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from topstory.files import replaced_file
 from topstory.report.drawing import FORMATS, drawings
 from topstory.report.figures import figures
 from topstory.report.html import SCRIPT, figure_page, page, plotly_script
@@ -31,9 +31,5 @@ def write(report: Report, folder: Path) -> Path:
 
 
 def _put(path: Path, content: str | bytes) -> None:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replaced_file(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)

@@ -16,13 +16,8 @@ from typing import Self
 import msgspec
 
 from topstory.evaluation import Outcome, Run
+from topstory.files import locked
 from topstory.studies.logs.summaries import LogSummary, called
-
-try:
-    import fcntl
-except ImportError:
-    # Ignored: Windows has no such locks; there, two studies in one folder are the caller's care.
-    fcntl = None  # type: ignore[assignment]
 
 FORMAT, VERSION = "topstory-study", 1
 
@@ -79,23 +74,17 @@ class Journal:
                 f"{folder}: holds {other.name!r}, which is no study's; name a new folder"
             )
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a+b")
         try:
-            self._lock()
+            self._file = locked(path)
+        except BlockingIOError:
+            raise ValueError(
+                f"{folder}: another study is writing here; wait for it, or name another"
+            ) from None
+        try:
             self._open(path, Heading(FORMAT, VERSION, logs, made_by))
         except BaseException:
             self._file.close()
             raise
-
-    def _lock(self) -> None:
-        """Held for as long as this process lives, and no longer."""
-        if fcntl is not None:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise ValueError(
-                    f"{self.folder}: another study is writing here; wait for it, or name another"
-                ) from None
 
     def _open(self, path: Path, wanted: Heading) -> None:
         lines = self._whole_lines(path)

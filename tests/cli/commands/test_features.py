@@ -78,7 +78,7 @@ def test_clusters_are_told_in_words_and_drawn(raw: Path, tmp_path: Path) -> None
     printed = run("features", "show", tmp_path / "model", "--picture", picture).stdout
     for word in ("likes=opera", "tags=stage", "like ", "largest membership"):
         assert word in printed
-    assert picture.read_text().startswith("<svg")
+    assert "<svg" in picture.read_text()
 
 
 def test_categories_the_model_does_not_know_are_told(raw: Path, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from rich.progress import Progress, TaskID
 from tests.cli.running import answer, run, words
 from tests.events.formats.obd.test_reader import FIXTURE
 
-from topstory.events.formats.importing import DISORDER
-from topstory.events.formats.obd.reader import ELSEWHERE
+from topstory.events.formats.importing import UNORDERED_FILES
+from topstory.events.formats.obd.reader import OTHER_POSITION
 
 LINE = "1317513291 id-2 1 |user 1 11 13 |id-1 |id-2\n"
 
@@ -49,16 +49,16 @@ def test_rows_left_out_are_told(tmp_path: Path) -> None:
     told = run("import", "obd", log, tmp_path / "log", "-o", "position=1").stdout
     others = sum(row.split(",")[3] != "1" for row in log.read_text().splitlines()[1:])
     assert "300 rows" in told
-    assert f"\nLeft out {others} rows: {ELSEWHERE}\n  first at {log}:" in told
+    assert f"\nLeft out {others} rows: {OTHER_POSITION}\n  first at {log}:" in told
     report = answer("import", "obd", log, tmp_path / "log", "-o", "position=1")
-    assert report["left_out"] == {ELSEWHERE: others}
+    assert report["left_out"] == {OTHER_POSITION: others}
 
 
 def test_a_remark_on_a_file_has_no_line(tmp_path: Path) -> None:
     file = tmp_path / "day.csv"
     file.write_text("timestamp,user,pool,shown,payoff\n1,1,a|b,a,0\n2,1,a|b,a,0\n")
     told = run("import", "csv", file, file, tmp_path / "log").stdout
-    assert f"Kept 1 row: {DISORDER}\n  first at {file}\n" in told
+    assert f"Kept 1 row: {UNORDERED_FILES}\n  first at {file}\n" in told
 
 
 def test_the_bars_total_is_the_size_of_the_files_a_pattern_stands_for(

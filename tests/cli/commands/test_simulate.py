@@ -89,7 +89,7 @@ def test_what_r6a_cannot_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="lacks them"):
         export(world.random_log(10, raw=True), "r6a", tmp_path / "x")
     logged = world.logged_by(ts.policy("random"), 10)
-    with pytest.raises(ValueError, match="no place for propensities"):
+    with pytest.raises(ValueError, match="cannot store propensities"):
         export(logged, "r6a", tmp_path / "x")
     bare = ts.EventLog.from_arrays(np.ones((1, 1)), [["a b"]], [0], ["a b"], [1], {"a b": [1]})
     with pytest.raises(ValueError, match="r6a needs times"):

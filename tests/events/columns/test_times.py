@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.events.making import MAY_FIRST, columns, moments
 
 from topstory.events import EventLog
-from topstory.events.columns.times import Times, as_microseconds, moment
+from topstory.events.columns.times import Times, as_microseconds, parse_time
 
 
 @given(st.lists(moments))
@@ -98,15 +98,15 @@ def test_a_moment_may_be_said_in_many_ways() -> None:
         MAY_FIRST + 43_200.0,
         np.int64(MAY_FIRST + 43_200),
     ):
-        assert moment(value) == noon
+        assert parse_time(value) == noon
 
 
 @pytest.mark.parametrize("bad", ["soon", None, True, [1], np.datetime64("NaT"), float("nan")])
 def test_what_is_no_moment_is_refused(bad: object) -> None:
     with pytest.raises(ValueError, match=r"not a time: .*; pass a datetime"):
         # Ignored: the mistake under test.
-        moment(bad)  # type: ignore[arg-type]
+        parse_time(bad)  # type: ignore[arg-type]
 
 
 def test_a_date_is_its_midnight() -> None:
-    assert moment(date(2009, 5, 1)) == MAY_FIRST * 10**6
+    assert parse_time(date(2009, 5, 1)) == MAY_FIRST * 10**6

@@ -81,7 +81,7 @@ def test_a_log_written_bit_by_bit_keeps_them_too(tmp_path: Path) -> None:
 def test_batches_of_two_populations_are_refused(tmp_path: Path) -> None:
     with Appender(tmp_path) as appender:
         appender.append(log())
-        with pytest.raises(ValueError, match="visitors' tables differ"):
+        with pytest.raises(ValueError, match="tables of users differ"):
             appender.append(log())
 
 
@@ -121,7 +121,7 @@ def test_profiles_come_from_any_table(table: Any) -> None:
         ({"visitor": [2, 0, -1, 1, 2]}, "row 2: visitor -1"),
         ({"visitor": [0.5] * 5}, "visitor must be whole numbers"),
         ({"visitor": None, "users": np.ones((5, 1))}, "profiles need visitor"),
-        ({"users": None, "profiles": None}, "give their contexts as users, or profiles"),
+        ({"users": None, "profiles": None}, "needs the users' contexts"),
         ({"profiles": {"age": [1, 2, 3]}}, "column 'age' is int64"),
         ({"profiles": {"age": ["1", "2"]}}, "a row for each of the 3, got 2"),
         ({"profiles": {"user": ["1", "2", "3"]}}, "column 'user' must have a name of its own"),

@@ -14,7 +14,7 @@ from tests.events.making import uniform_log
 from topstory.events import EventLog
 from topstory.events.folder import append, write
 from topstory.events.folder.append import Appender
-from topstory.events.formats.importing import CHANGED
+from topstory.events.formats.faults import CHANGED_FEATURES
 
 POOLS = [["a", "b"], ["b", "c", "d"], ["a", "b"]]
 
@@ -54,8 +54,8 @@ def test_appended_batches_read_as_the_log_they_were_cut_from(
     folder = tmp_path_factory.mktemp("appended")
     ends = sorted({0, 200, *cuts})
     with pytest.MonkeyPatch.context() as patch, Appender(folder) as appender:
-        patch.setattr(append, "ROW_GROUP", row_group)
-        patch.setattr(append, "FILE", 4 * row_group)
+        patch.setattr(append, "ROW_GROUP_ROWS", row_group)
+        patch.setattr(append, "FILE_ROWS", 4 * row_group)
         for start, stop in pairwise(ends):
             appender.append(log[start:stop])
         contents = appender.finish()
@@ -75,7 +75,7 @@ def test_a_shuffled_log_makes_few_files(tmp_path: Path) -> None:
         for start in range(0, 5_000, 50):
             appender.append(log[start : start + 50])
         contents = appender.finish()
-    assert len(contents.files) < write.FILES_PER_DAY * 40 + 50
+    assert len(contents.files) < write.MAX_FILES_PER_DAY * 40 + 50
     same(EventLog.read(tmp_path), log)
 
 
@@ -101,4 +101,4 @@ def test_an_article_that_changes_keeps_its_first_features(tmp_path: Path) -> Non
     features = EventLog.read(tmp_path).features
     assert features is not None
     assert np.array_equal(features, np.ones((4, 1)))
-    assert "first" in CHANGED
+    assert "first" in CHANGED_FEATURES

@@ -118,8 +118,8 @@ def test_a_shuffled_log_is_cut_by_rows_not_into_thousands_of_files(tmp_path: Pat
 def test_long_runs_are_split_into_files_and_row_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write, "FILE", 40)
-    monkeypatch.setattr(write, "ROW_GROUP", 16)
+    monkeypatch.setattr(write, "FILE_ROWS", 40)
+    monkeypatch.setattr(write, "ROW_GROUP_ROWS", 16)
     timed = uniform_log(100, [["a", "b"], ["c"]], timestamps=MAY_FIRST + np.arange(100) * 1440)
     timed.write(tmp_path / "timed")  # 60 events a day
     assert names(tmp_path / "timed") == [

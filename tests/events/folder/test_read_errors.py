@@ -100,7 +100,7 @@ def floats(values: list[float | None]) -> Any:
         (
             change_contents(version=2),
             ValueError,
-            r"log.json: the log is of version 2, and this topstory reads version 1; upgrade",
+            r"log.json: the log has format version 2, but this topstory reads version 1; upgrade",
         ),
         (change_contents(events="many"), ValueError, r"log.json: damaged: Expected `int`"),
         (

@@ -18,10 +18,10 @@ from benchmarks import ROOT
 from benchmarks.yahoo import write_r6a
 
 from topstory.events import EventLog
-from topstory.events.formats.faults import CUT, BadRow, Faults
+from topstory.events.formats.faults import MAX_SHOWN_CHARACTERS, BadRow, Faults
 from topstory.events.formats.importing import import_log
 from topstory.events.formats.pipeline.sources import TRUNCATED
-from topstory.events.formats.pipeline.validation import Refusal, Rows
+from topstory.events.formats.pipeline.validation import ParsedRows, RejectedRow
 from topstory.events.formats.registry import reader
 
 LINE = "1317513291 id-2 1 |user 1 11 13 |id-1 |id-2\n"
@@ -106,8 +106,8 @@ def test_strict_names_the_first_bad_row_and_leaves_the_old_log(tmp_path: Path) -
 def test_another_format_is_given_up_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
-    monkeypatch.setattr("topstory.events.formats.importing.HOPELESS", 1_000)
-    monkeypatch.setattr("topstory.events.formats.pipeline.lines.SIZE", 1 << 20)
+    monkeypatch.setattr("topstory.events.formats.importing.MAX_EXCESS_BAD_ROWS", 1_000)
+    monkeypatch.setattr("topstory.events.formats.pipeline.lines.BLOCK_BYTES", 1 << 20)
     file = tmp_path / "day.txt"
     header = b"user,pool,shown,payoff\n" if format == "csv" else b""
     file.write_bytes(header + (b"x" * 1_000 + b"\n\n") * 8_000)  # vw: a blank line an example
@@ -122,19 +122,21 @@ def test_bad_rows_are_told_batch_by_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
     row = b"x" * 1_000 + b"\n\n"
-    monkeypatch.setattr("topstory.events.formats.pipeline.sources.PIECE", 10 * len(row))
-    monkeypatch.setattr("topstory.events.formats.pipeline.lines.SIZE", 10 * len(row))
-    told: list[list[Refusal]] = []
+    monkeypatch.setattr("topstory.events.formats.pipeline.sources.PIECE_BYTES", 10 * len(row))
+    monkeypatch.setattr("topstory.events.formats.pipeline.lines.BLOCK_BYTES", 10 * len(row))
+    told: list[list[RejectedRow]] = []
 
-    def sift(rows: Rows, faults: Faults) -> None:
-        told.append(rows.refused)
+    def sift(rows: ParsedRows, faults: Faults) -> None:
+        told.append(rows.rejected)
 
-    monkeypatch.setattr("topstory.events.formats.pipeline.line_parser.sift", sift)
+    monkeypatch.setattr("topstory.events.formats.pipeline.line_parser.validate", sift)
     file = tmp_path / "day.txt"
     file.write_bytes(row * 25)
     list(reader(format).read([file], Faults(), lambda _: None))
     assert [len(refused) for refused in told] == [10, 10, 5]
-    assert {len(refusal.text) for refused in told for refusal in refused} == {CUT + 1}
+    assert {len(refusal.text) for refused in told for refusal in refused} == {
+        MAX_SHOWN_CHARACTERS + 1
+    }
 
 
 def test_a_truncated_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

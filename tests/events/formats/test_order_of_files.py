@@ -8,7 +8,7 @@ import pytest
 from tests.events.formats.test_importing import LINE
 
 from topstory.events import EventLog
-from topstory.events.formats.importing import DISORDER, find_files, import_log
+from topstory.events.formats.importing import UNORDERED_FILES, find_files, import_log
 
 
 def test_a_pattern_stands_for_its_files_in_order(tmp_path: Path) -> None:
@@ -43,10 +43,10 @@ def test_files_that_are_not_in_the_order_of_time_are_noted(tmp_path: Path) -> No
     assert import_log("csv", str(tmp_path / "day*.csv"), out).noted == {}
     assert import_log("csv", [one, two, ten], out).noted == {}
     report = import_log("csv", [one, ten, two], out)
-    assert report.noted == {DISORDER: 10}
-    assert report.first[DISORDER].file == str(two)
-    assert import_log("csv", [ten, two, one], out).noted == {DISORDER: 20}
-    assert import_log("csv", [two, two], out).noted == {DISORDER: 9}
+    assert report.noted == {UNORDERED_FILES: 10}
+    assert report.first[UNORDERED_FILES].file == str(two)
+    assert import_log("csv", [ten, two, one], out).noted == {UNORDERED_FILES: 20}
+    assert import_log("csv", [two, two], out).noted == {UNORDERED_FILES: 9}
 
 
 @pytest.mark.parametrize("format", ["r6a", "r6b"])
@@ -62,8 +62,8 @@ def test_yahoos_files_that_are_not_in_the_order_of_time_are_noted(
         file.write_text(line.replace("1317513291", str(day)) * 5)
     assert import_log(format, files, tmp_path / "log").noted == {}
     report = import_log(format, [files[0], files[2], files[1]], tmp_path / "log")
-    assert report.noted == {DISORDER: 5}
-    assert report.first[DISORDER].file == str(files[1])
+    assert report.noted == {UNORDERED_FILES: 5}
+    assert report.first[UNORDERED_FILES].file == str(files[1])
 
 
 def test_a_file_that_is_shuffled_in_itself_is_not_noted(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def naive(log: EventLog) -> tuple[float, int]:
         expected += member / len(event.pool)
         covariance += np.diag(member) / len(event.pool)
         covariance -= np.outer(member, member) / len(event.pool) ** 2
-    enough = expected >= uniformity.FEWEST
+    enough = expected >= uniformity.MIN_EXPECTED
     covariance = covariance[np.ix_(enough, enough)]
     gap = (observed - expected)[enough]
     if not len(gap):
@@ -127,7 +127,7 @@ def test_p_values_of_uniform_logs_are_uniform() -> None:
 
 def test_p_values_are_uniform_when_articles_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A part of the articles has an exact covariance too. One seed in a thousand would fail."""
-    monkeypatch.setattr(uniformity, "MOST", 10)
+    monkeypatch.setattr(uniformity, "MAX_ARTICLES", 10)
     random = np.random.default_rng(2)
     p_values = []
     for _ in range(300):

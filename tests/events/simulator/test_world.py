@@ -14,9 +14,9 @@ import pytest
 from scipy import stats
 
 import topstory as ts
-from topstory.events.simulator import Settings, random_traffic
+from topstory.events.simulator import WorldSettings, random_traffic
 from topstory.events.simulator.newsroom import Newsroom
-from topstory.events.simulator.random_traffic import CHUNK
+from topstory.events.simulator.random_traffic import CHUNK_EVENTS
 
 MAY = "2009-05-03"
 
@@ -127,7 +127,7 @@ def test_a_randomised_policy_logs_its_propensities(world: ts.TodayModule) -> Non
 
 
 def test_same_seed_same_numbers(world: ts.TodayModule, tmp_path: Path) -> None:
-    events = CHUNK + 12_345
+    events = CHUNK_EVENTS + 12_345
     whole = world.random_log(events, MAY, seed=3)
     world.write_log(tmp_path / "one", events, MAY, seed=3)
     again = ts.EventLog.read(tmp_path / "one")
@@ -152,7 +152,7 @@ def test_same_seed_same_bytes_whatever_the_cores(
         "raw": {"raw": True},
         "r6a": {"format": "r6a"},
     }
-    monkeypatch.setattr(random_traffic, "CHUNK", 20_000)
+    monkeypatch.setattr(random_traffic, "CHUNK_EVENTS", 20_000)
     for cores in (1, 3):
         monkeypatch.setattr(os, "cpu_count", lambda: cores)  # noqa: B023  # called within this turn
         world = ts.TodayModule(seed=0, users=5_000)
@@ -251,7 +251,7 @@ def test_a_policy_of_ones_own_plays_too(world: ts.TodayModule) -> None:
 
 def test_the_newsroom_is_like_yahoos() -> None:
     """Yahoo's ten days: 271 articles, 39 to 51 a day, 18 to 28 new, a life of some 18 hours."""
-    newsroom, start = Newsroom(Settings(), seed=0), 344_000
+    newsroom, start = Newsroom(WorldSettings(), seed=0), 344_000
     hours: Counter[str] = Counter()
     days: list[set[str]] = []
     for day in range(31):

@@ -15,7 +15,7 @@ from topstory.features import BilinearLogistic
 from topstory.features.regression import lbfgs
 from topstory.features.regression.event_blocks import cut_events
 from topstory.features.regression.objective import Objective
-from topstory.features.regression.preconditioner import WIDEST, Coordinates
+from topstory.features.regression.preconditioner import MAX_FEATURES, Preconditioner
 
 Floats = npt.NDArray[np.float64]
 D, M, V, A, N = 7, 4, 200, 12, 4_000
@@ -88,7 +88,7 @@ def test_in_their_coordinates_independent_users_and_articles_give_a_round_loss()
     np.testing.assert_allclose(objective.article_moments(), articles.T @ articles / N, rtol=1e-9)
     np.testing.assert_array_equal(objective.shown, np.bincount(given["shown"], minlength=A))
 
-    turned = Coordinates.of(objective, ridge)
+    turned = Preconditioner.of(objective, ridge)
     mean = given["clicks"].mean()
     curvature = mean * (1 - mean) * np.kron(users.T @ users, articles.T @ articles) / N
     curvature += ridge * np.eye(D * M)
@@ -104,8 +104,8 @@ def test_coordinates_change_only_how_soon_the_minimum_is_found(
 ) -> None:
     given = events()
     fitted = []
-    for widest in (WIDEST, 0):
-        monkeypatch.setattr(lbfgs, "WIDEST", widest)
+    for widest in (MAX_FEATURES, 0):
+        monkeypatch.setattr(lbfgs, "MAX_FEATURES", widest)
         model = BilinearLogistic(1.0, held_out=0.0, tol=1e-13, max_iter=1000)
         fitted.append(model.fit_events(**given))
     turned, plain = fitted

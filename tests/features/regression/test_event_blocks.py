@@ -9,14 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.features.clustering.test_recovery import purity
+from tests.features.clustering.test_fit import purity
 from tests.features.worlds import TEACHING_NOTHING, clear_log, clear_world, little_log
 
 import topstory as ts
 from topstory.engines import engine
 from topstory.events.folder.stream import RawFolder
-from topstory.features.regression.event_blocks import Block
-from topstory.features.regression.folder_blocks import FolderBlocks
+from topstory.features.regression.event_blocks import EventBlock, FolderBlocks
 
 LITTLE: dict[str, Any] = {"clusters": 2, "support": 0.0, "ridge": 1.0, "engine": "serial"}
 
@@ -63,7 +62,7 @@ def test_events_that_are_read_again_give_the_same_bits(
     reads = 0
     read = FolderBlocks.__call__
 
-    def counted(self: FolderBlocks, part: Any) -> Block:
+    def counted(self: FolderBlocks, part: Any) -> EventBlock:
         nonlocal reads
         reads += 1
         return read(self, part)

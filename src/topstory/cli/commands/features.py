@@ -172,12 +172,21 @@ def _tell(model: Path, picture: Path | None, json: bool) -> None:
     from topstory.cli.output.feature_tables import show_features
     from topstory.cli.output.printing import print_json
     from topstory.features.description import describe
-    from topstory.features.picture import histogram_svg
 
     report: FeatureReport = describe(ts.FeatureBuilder.load(model))
     if picture is not None:
-        title = f"{report.above_half:.0%} above 0.5, {report.above_four_fifths:.0%} above 0.8"
-        picture.write_text(histogram_svg(report.histogram, title), "utf-8")
+        from topstory.report.drawing import draw
+        from topstory.report.figures.largest_membership import membership_figure
+        from topstory.report.records import Histogram
+
+        bins, users = len(report.histogram), max(1, sum(report.histogram))
+        histogram = Histogram(
+            tuple(edge / bins for edge in range(bins + 1)),
+            tuple(count / users for count in report.histogram),
+            report.above_half,
+            report.above_four_fifths,
+        )
+        picture.write_bytes(draw(membership_figure(histogram))["svg"])
     if json:
         print_json(report)
     else:

@@ -1,4 +1,4 @@
-"""What could be shown: the articles of a log, and their features."""
+"""The articles of a log, and their features."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import ArrayRecord, numbers
+from topstory.events.columns.array_record import ArrayRecord
+from topstory.events.columns.checks import numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,7 @@ class ArticleTable(ArrayRecord):
     profiles: pa.Table | None = None  # A rows
 
     def described(self, profiles: Any) -> ArticleTable:
-        """The same articles with raw profiles."""
+        """The same articles, with raw profiles."""
         from topstory.events.columns.profiles import as_profiles
 
         return replace(self, profiles=as_profiles("article_profiles", profiles, len(self.ids)))
@@ -63,7 +64,7 @@ class ArticleTable(ArrayRecord):
         return MappingProxyType(dict(zip(self.ids, rows, strict=True)))
 
 
-def unite_profiles(ids: Sequence[str], tables: Sequence[ArticleTable]) -> pa.Table | None:
+def merge_profiles(ids: Sequence[str], tables: Sequence[ArticleTable]) -> pa.Table | None:
     """The raw profiles of `ids`, each from the first table that has it; None if some have none."""
     parts = [(table.ids, table.profiles) for table in tables if table.ids]
     profiles = [table for _, table in parts if table is not None]

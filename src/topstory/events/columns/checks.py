@@ -1,55 +1,20 @@
-"""One column of a log: taken in, checked, and made read-only."""
+"""Checks of one column of a log, and its conversion to the log's types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import fields
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events.columns.array_record import blocks
+
 Mask = npt.NDArray[np.bool_]
-
-# Checks and look-ups go block by block, so that their scratch space is a few megabytes
-# whatever the length of the log.
-BLOCK = 1 << 20
-
-
-class ArrayRecord:
-    """Base of the frozen dataclasses that hold arrays: the arrays are read-only for good.
-
-    A view is made read-only, not the caller's own array; and unpickling goes through the
-    constructor, because numpy forgets the flag on the way.
-    """
-
-    def __post_init__(self) -> None:
-        # Ignored: only subclasses are dataclasses, which fields() can't know.
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray) and value.flags.writeable:
-                view = value.view()
-                view.flags.writeable = False
-                object.__setattr__(self, field.name, view)
-
-    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        # Ignored: as above.
-        values = tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
-        return type(self), values
-
-
-def blocks(length: int, size: int = BLOCK) -> Iterator[tuple[int, int]]:
-    """The row ranges that cut `length` rows into blocks.
-
-    >>> list(blocks(5, size=2))
-    [(0, 2), (2, 4), (4, 5)]
-    """
-    for start in range(0, length, size):
-        yield start, min(start + size, length)
 
 
 def first_row(length: int, bad: Callable[[int, int], Mask]) -> int | None:
-    """The first row for which `bad(start, stop)`, asked block by block, is true.
+    """The first row for which `bad(start, stop)` is true; it is called block by block.
 
     >>> values = np.array([1.0, 2.0, np.nan])
     >>> first_row(3, lambda start, stop: np.isnan(values[start:stop]))
@@ -63,7 +28,7 @@ def first_row(length: int, bad: Callable[[int, int], Mask]) -> int | None:
 
 
 def numbers(name: str, values: object, kinds: str = "biuf") -> npt.NDArray[Any]:
-    """`values` as an array of numbers of the given dtype kinds, or an error that says so.
+    """`values` as an array of numbers of the given dtype kinds, else ValueError.
 
     >>> numbers("pool", [0.5], kinds="iu")
     Traceback (most recent call last):
@@ -93,7 +58,7 @@ def owned(values: object, source: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt
 
 
 def one_per_event(name: str, array: npt.NDArray[Any], events: int) -> None:
-    """Refuse a column that is not one value for each of the log's events."""
+    """Raise ValueError unless the column has one value for each of the log's events."""
     if array.ndim != 1 or len(array) != events:
         raise ValueError(
             f"{name} must hold one value for each of the {events} rows of users, "

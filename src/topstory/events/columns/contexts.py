@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import ArrayRecord, Mask, first_row, numbers, owned
+from topstory.events.columns.array_record import ArrayRecord
+from topstory.events.columns.checks import Mask, first_row, numbers, owned
 
 Rows = npt.NDArray[np.intp]
 
@@ -101,7 +102,7 @@ def as_contexts(users: Any) -> Contexts:
         )
     _at_least_one_feature(source.shape[1])
     dense: npt.NDArray[np.float32] = owned(users, source, np.float32)
-    row = first_row(len(dense), lambda start, stop: unfit_rows(dense[start:stop]))
+    row = first_row(len(dense), lambda start, stop: invalid_rows(dense[start:stop]))
     if row is not None:
         feature = int((~np.isfinite(dense[row])).argmax())
         raise ValueError(
@@ -111,10 +112,10 @@ def as_contexts(users: Any) -> Contexts:
     return dense
 
 
-def unfit_rows(users: npt.NDArray[np.float32]) -> Mask:
+def invalid_rows(users: npt.NDArray[np.float32]) -> Mask:
     """(n,) which rows hold a number that is not finite.
 
-    >>> unfit_rows(np.array([[1, 2], [np.nan, 1]], np.float32))
+    >>> invalid_rows(np.array([[1, 2], [np.nan, 1]], np.float32))
     array([False,  True])
     """
     return np.asarray(~np.isfinite(users).all(axis=1))
@@ -184,7 +185,7 @@ def _from_scipy(matrix: Any) -> SparseContexts:
 
 
 def check_sparse(users: SparseContexts, where: str = "row ", start: int = 0) -> None:
-    """Refuse sparse contexts that break their own rules.
+    """Raise ValueError for sparse contexts that are malformed.
 
     >>> check_sparse(SparseContexts(np.array([0, 2]), np.array([4, 0], np.int32), dimension=5))
     Traceback (most recent call last):

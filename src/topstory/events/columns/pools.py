@@ -10,8 +10,9 @@ from itertools import chain, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events.columns.array_record import ArrayRecord
 from topstory.events.columns.articles import ArticleTable, as_id
-from topstory.events.columns.checks import ArrayRecord, numbers, one_per_event, owned
+from topstory.events.columns.checks import numbers, one_per_event, owned
 
 Indices = npt.NDArray[np.int32]
 
@@ -49,7 +50,7 @@ class PoolTable(ArrayRecord):
         return table
 
     def check(self, articles: ArticleTable) -> None:
-        """Refuse an empty pool, and an article listed twice in one."""
+        """Raise ValueError for an empty pool, or one that lists an article twice."""
         empty = self.sizes == 0
         if empty.any():
             raise ValueError(
@@ -82,6 +83,29 @@ class PoolTable(ArrayRecord):
         flat = [ids[i] for i in self.members.tolist()]
         bounds = self.offsets.tolist()
         return [flat[a:b] for a, b in pairwise(bounds)]
+
+
+def pool_keys(table: PoolTable, article: Indices, pools: Iterable[int]) -> list[bytes]:
+    r"""A key for each of `pools`: its members as bytes, renumbered by `article`.
+
+    >>> table = PoolTable(np.array([0, 2, 3]), np.array([0, 1, 1], np.int32))
+    >>> pool_keys(table, np.array([7, 8], np.int32), [1])
+    [b'\x08\x00\x00\x00']
+    """
+    content, width = article[table.members].tobytes(), article.itemsize
+    bounds = (table.offsets * width).tolist()
+    return [content[bounds[pool] : bounds[pool + 1]] for pool in pools]
+
+
+def pools_of_keys(keys: Iterable[bytes]) -> PoolTable:
+    """The pools that have these keys, in order.
+
+    >>> pools_of_keys([np.array([3, 4], np.int32).tobytes()]).members
+    array([3, 4], dtype=int32)
+    """
+    listed = list(keys)
+    offsets = np.cumsum([0, *(len(key) // 4 for key in listed)], dtype=np.int64)
+    return PoolTable(offsets, np.frombuffer(b"".join(listed), np.int32))
 
 
 def as_lists(pools: Iterable[Iterable[str]]) -> list[list[str]]:

@@ -1,14 +1,15 @@
-"""With what probability it was shown."""
+"""The probability with which the shown article was chosen."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import blocks, reals
+from topstory.events.columns.array_record import blocks
+from topstory.events.columns.checks import reals
 from topstory.events.columns.pools import PoolTable
 
-# float32 keeps 7 digits; what agrees with 1/K to six is 1/K written down.
+# float32 keeps 7 digits; a value that agrees with 1/K to six digits is taken for 1/K.
 TOLERANCE = 1e-6
 
 
@@ -20,7 +21,7 @@ def uniform(pool: npt.NDArray[np.int32], pools: PoolTable) -> npt.NDArray[np.flo
 def recorded(
     propensity: npt.ArrayLike | None, pool: npt.NDArray[np.int32], pools: PoolTable
 ) -> npt.NDArray[np.float32] | None:
-    """Propensities as given, checked; None if they say no more than that the log is uniform.
+    """The given propensities, checked; None if all of them are 1 / the pool's size.
 
     >>> pools, pool = PoolTable(np.array([0, 2]), np.array([0, 1], np.int32)), np.zeros(2, np.int32)
     >>> recorded([0.5, 0.5], pool, pools) is None
@@ -44,7 +45,7 @@ shown article was chosen
 
 
 def check_propensity(column: npt.NDArray[np.float32], given: npt.ArrayLike) -> None:
-    """Refuse a probability outside (0, 1], naming its row and the value given."""
+    """Raise ValueError for a probability outside (0, 1], naming its row and value."""
     bad = ~((column > 0) & (column <= 1))
     if bad.any():
         row = int(bad.argmax())

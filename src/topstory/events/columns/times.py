@@ -1,4 +1,4 @@
-"""When it happened: a log's timestamps, in four bytes each where that is exact."""
+"""A log's timestamps, in four bytes each where that is exact."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import ArrayRecord, Mask, blocks, first_row, one_per_event
+from topstory.events.columns.array_record import ArrayRecord, blocks
+from topstory.events.columns.checks import Mask, first_row, one_per_event
 
-Moment = date | np.datetime64 | str | float | np.integer[Any]  # a datetime is a date
+TimeLike = date | np.datetime64 | str | float | np.integer[Any]  # a datetime is a date
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND = 1_000_000  # in microseconds, the unit of everything here
@@ -68,7 +69,7 @@ class Times(ArrayRecord):
         return self.microseconds(start, stop) // DAY
 
     def span(self) -> str:
-        """The first and the last UTC day, for people to read."""
+        """The first and the last UTC day, as text."""
         if not len(self):
             return "no days"
         ends = self[[int(self.ticks.argmin()), int(self.ticks.argmax())]]
@@ -145,12 +146,12 @@ def _bounds(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     return edges[0], edges[1]
 
 
-def moment(value: Moment) -> int:
+def parse_time(value: TimeLike) -> int:
     """A point in time as microseconds since 1970, UTC: datetime, datetime64, ISO text or seconds.
 
-    >>> moment("1970-01-01T00:00:01Z"), moment(1.0), moment(datetime(1970, 1, 1, 0, 0, 1))
-    (1000000, 1000000, 1000000)
-    >>> moment("yesterday")
+    >>> [parse_time(time) for time in ("1970-01-01T00:00:01Z", 1.0, datetime(1970, 1, 1, 0, 0, 1))]
+    [1000000, 1000000, 1000000]
+    >>> parse_time("yesterday")
     Traceback (most recent call last):
     ...
     ValueError: not a time: 'yesterday'; pass a datetime, a datetime64, ISO text or unix seconds

@@ -1,4 +1,4 @@
-"""Who came, where that is known: users who visit again and again, and their raw profiles."""
+"""Returning users: which user each event belongs to, their contexts and raw profiles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import ArrayRecord, first_row, numbers, one_per_event, owned
+from topstory.events.columns.array_record import ArrayRecord
+from topstory.events.columns.checks import first_row, numbers, one_per_event, owned
 from topstory.events.columns.contexts import SparseContexts, as_contexts
 
 if TYPE_CHECKING:
@@ -43,19 +44,19 @@ class Visitors(ArrayRecord):
             table = as_profiles("profiles", profiles, None if users is None else len(users))
             users = np.ones((len(table), 1)) if users is None else users
         elif users is None:
-            raise ValueError("visitor says who came: give their contexts as users, or profiles")
+            raise ValueError("visitor needs the users' contexts (users=) or their profiles")
         contexts = as_contexts(users)
         if isinstance(contexts, SparseContexts):
-            raise ValueError("users who are numbered by visitor need dense contexts")
-        check_numbers(found, len(contexts), "row ")
+            raise ValueError("visitor needs dense contexts: users must not be sparse")
+        check_visitor_numbers(found, len(contexts), "row ")
         return cls(owned(number, found, np.int32), contexts, table)
 
     def __getitem__(self, rows: Any) -> Visitors:
         return replace(self, number=self.number[rows])
 
 
-def check_numbers(found: npt.NDArray[Any], users: int, where: str, start: int = 0) -> None:
-    """Refuse a visitor who is not one of the users."""
+def check_visitor_numbers(found: npt.NDArray[Any], users: int, where: str, start: int = 0) -> None:
+    """Raise ValueError for a visitor number that is not one of the users."""
     row = first_row(
         len(found), lambda low, high: (found[low:high] < 0) | (found[low:high] >= users)
     )
@@ -66,9 +67,9 @@ def check_numbers(found: npt.NDArray[Any], users: int, where: str, start: int = 
 
 
 def join_visitors(parts: Sequence[Visitors | None]) -> Visitors | None:
-    """The visitors of logs one after the other; None if some log does not know them.
+    """The visitors of concatenated logs; None if some log does not identify its visitors.
 
-    Logs of one population (parts of one log, or of one simulated world) go on sharing it.
+    Logs that share one table of users (parts of one log or of one world) keep sharing it.
     """
     known = [part for part in parts if part is not None]
     if not known or len(known) < len(parts):

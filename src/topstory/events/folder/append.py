@@ -1,4 +1,4 @@
-"""A log written as it comes: batch after batch into a folder, in bounded memory."""
+"""Writing a log batch by batch into a folder, in bounded memory."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from topstory.events.folder.contents import (
     EVENTS,
     POOLS,
     USERS,
-    Contents,
     EventFile,
+    LogContents,
     write_contents,
 )
-from topstory.events.folder.merge import Articles, Pools
-from topstory.events.folder.parquet_files import events_schema
+from topstory.events.folder.merge import MergedArticles, MergedPools
+from topstory.events.folder.parquet_files import parquet_writer
+from topstory.events.folder.schemas import events_schema
 from topstory.events.folder.write import (
-    FILE,
-    FILES_PER_DAY,
-    ROW_GROUP,
-    Columns,
+    FILE_ROWS,
+    MAX_FILES_PER_DAY,
+    ROW_GROUP_ROWS,
+    EventRows,
     contents_of,
     events_table,
-    parquet_writer,
     write_articles,
     write_users,
 )
 from topstory.events.log import EventLog
 
-HELD = 1 << 26  # bytes of events that wait for a full row group
+MAX_WAITING_BYTES = 1 << 26  # of events that wait for a full row group
 
 
 class Appender:
     """Writes batches as one log into an existing empty folder; `finish` completes it.
 
-    Pools and articles are united as by `EventLog.concat`, but an article whose features differ
-    from those it had before keeps the first: `appender.articles.changed` counts such batches.
+    Pools and articles are merged as by `EventLog.concat`, with one difference: an article whose
+    features change keeps the first ones, and `appender.articles.changed` counts such batches.
 
     >>> import tempfile
     >>> log = EventLog.from_arrays(np.ones((1, 1)), [["a", "b"]], [0], ["b"], [1])
@@ -60,19 +60,19 @@ class Appender:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.articles = Articles()
-        self._pools = Pools(folder / POOLS)
-        self._contents: Contents | None = None
+        self.articles = MergedArticles()
+        self._pools = MergedPools(folder / POOLS)
+        self._contents: LogContents | None = None
         self._visitors: Visitors | None = None
         self._files: list[EventFile] = []
         self._names: dict[str, int] = {}  # how many files a name has already
-        self._day: int | None = None  # None: cut by rows
+        self._day: int | None = None  # None: files are split by rows
         self._shuffled = False
-        self._waiting: list[Columns] = []
+        self._waiting: list[EventRows] = []
         self._rows, self._bytes = 0, 0  # of what is waiting
         self._in_file = 0
         self._writer: pq.ParquetWriter | None = None
-        # Compressing takes a core of its own; one row group at most waits for it.
+        # Compression runs on a second core; at most one row group waits for it.
         self._thread = ThreadPoolExecutor(1, "append")
         self._job: Future[None] | None = None
         (folder / EVENTS).mkdir()
@@ -93,16 +93,16 @@ class Appender:
 
     def append(self, log: EventLog) -> None:
         """Add a batch of events."""
-        self._agree(log)
+        self._check_agreement(log)
         if not len(log):
             return
-        self._meet(log.visitors)
-        article = self.articles.unite(log.article_table)
-        events = Columns(
+        self._check_visitors(log.visitors)
+        article = self.articles.add(log.article_table)
+        events = EventRows(
             times=None if log.times is None else log.times.microseconds(),
             users=log.users,
             visitor=None if log.visitors is None else log.visitors.number,
-            pool=self._pools.unite(log, article, self.articles),
+            pool=self._pools.add(log, article, self.articles),
             shown=article[log.shown_index],
             payoff=log.payoff,
             propensity=log.propensity,
@@ -113,22 +113,22 @@ class Appender:
         days = events.times // DAY
         starts = [0, *(np.flatnonzero(np.diff(days)) + 1).tolist()]
         many = {file.name[: len("events/2009-05-01")] for file in self._files}
-        if len(self._files) + len(starts) > FILES_PER_DAY * max(len(many), 10):
-            self._shuffled = True  # from here on it is cut by rows
-            self._turn(None)
+        if len(self._files) + len(starts) > MAX_FILES_PER_DAY * max(len(many), 10):
+            self._shuffled = True  # from here on, files are split by rows
+            self._start_day(None)
             self._add(events)
             return
         for start, stop in zip(starts, [*starts[1:], len(days)], strict=True):
             if self._day != days[start]:
-                self._turn(int(days[start]))
-            self._add(_rows(events, start, stop))
+                self._start_day(int(days[start]))
+            self._add(_slice(events, start, stop))
 
-    def finish(self) -> Contents:
-        """Write what is left, and the table of contents."""
+    def finish(self) -> LogContents:
+        """Write the remaining events, and the table of contents."""
         if self._contents is None:
             raise ValueError("there were no events to write")
         self._end_file()
-        self._settle()
+        self._wait()
         articles = self.articles.table()
         write_articles(self._folder / ARTICLES, articles)
         if self._visitors is not None:
@@ -147,49 +147,51 @@ class Appender:
         write_contents(self._folder, contents)
         return contents
 
-    def _agree(self, log: EventLog) -> None:
+    def _check_agreement(self, log: EventLog) -> None:
         contents = contents_of(log)
         before = self._contents or contents
         for key in ("dimension", "contexts", "timed", "users"):
             if getattr(before, key) != getattr(contents, key):
                 raise ValueError(
-                    f"the events do not go together: {key} is {getattr(before, key)!r} at first "
-                    f"and then {getattr(contents, key)!r}"
+                    f"the batches do not fit together: {key} is {getattr(before, key)!r} in the "
+                    f"first and {getattr(contents, key)!r} in a later one"
                 )
         recorded = before.recorded_propensity or contents.recorded_propensity
         self._contents = msgspec.structs.replace(before, recorded_propensity=recorded)
 
-    def _meet(self, visitors: Visitors | None) -> None:
-        """Batches that know their visitors must be of one population."""
+    def _check_visitors(self, visitors: Visitors | None) -> None:
+        """Batches that identify their visitors must share one table of users."""
         before = self._visitors or visitors
         if visitors is not None and before is not None:
             if visitors.contexts is not before.contexts or visitors.profiles is not before.profiles:
-                raise ValueError("the events do not go together: their visitors' tables differ")
+                raise ValueError("the batches do not fit together: their tables of users differ")
             self._visitors = visitors
 
-    def _turn(self, day: int | None) -> None:
-        """Another day begins, and another file."""
+    def _start_day(self, day: int | None) -> None:
+        """Start the file of another day."""
         self._end_file()
         self._day = day
 
-    def _add(self, events: Columns) -> None:
-        """Add events of one file; begin another where it is full."""
+    def _add(self, events: EventRows) -> None:
+        """Add events to the current file; start another when it is full."""
         start, total = 0, len(events.pool)
         while start < total:
-            stop = min(total, start + ROW_GROUP - self._rows, start + FILE - self._in_file)
-            part = _rows(events, start, stop)
+            stop = min(
+                total, start + ROW_GROUP_ROWS - self._rows, start + FILE_ROWS - self._in_file
+            )
+            part = _slice(events, start, stop)
             self._waiting.append(part)
             self._rows += stop - start
             self._in_file += stop - start
             self._bytes += part.users.nbytes + 28 * (stop - start)
-            if self._rows == ROW_GROUP or self._bytes > HELD:
+            if self._rows == ROW_GROUP_ROWS or self._bytes > MAX_WAITING_BYTES:
                 self._flush()
-            if self._in_file == FILE:
+            if self._in_file == FILE_ROWS:
                 self._end_file()
             start = stop
 
     def _flush(self) -> None:
-        """Hand over what is waiting as a row group."""
+        """Hand the waiting events to the writing thread, as one row group."""
         if not self._rows:
             return
         assert self._contents is not None
@@ -205,12 +207,12 @@ class Appender:
 
         def work() -> None:
             table = events_table(_join(waiting), ids, schema)
-            writer.write_table(table, row_group_size=ROW_GROUP)
+            writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
 
-        self._settle()
+        self._wait()
         self._job = self._thread.submit(work)
 
-    def _settle(self) -> None:
+    def _wait(self) -> None:
         job, self._job = self._job, None
         if job is not None:
             job.result()
@@ -218,7 +220,7 @@ class Appender:
     def _end_file(self) -> None:
         self._flush()
         if self._writer is not None:
-            self._settle()
+            self._wait()
             self._writer.close()
         self._writer, self._in_file = None, 0
 
@@ -233,9 +235,9 @@ class Appender:
         return f"{EVENTS}/{day}{f'-{again}' if again else ''}.parquet"
 
 
-def _rows(events: Columns, start: int, stop: int) -> Columns:
+def _slice(events: EventRows, start: int, stop: int) -> EventRows:
     rows = slice(start, stop)
-    return Columns(
+    return EventRows(
         times=None if events.times is None else events.times[rows],
         users=take_contexts(events.users, rows),
         visitor=None if events.visitor is None else events.visitor[rows],
@@ -246,10 +248,10 @@ def _rows(events: Columns, start: int, stop: int) -> Columns:
     )
 
 
-def _join(parts: list[Columns]) -> Columns:
+def _join(parts: list[EventRows]) -> EventRows:
     times = [part.times for part in parts if part.times is not None]
     visitors = [part.visitor for part in parts if part.visitor is not None]
-    return Columns(
+    return EventRows(
         times=np.concatenate(times) if times else None,
         users=join_users([part.users for part in parts]),
         visitor=np.concatenate(visitors) if visitors else None,

@@ -17,7 +17,7 @@ POOLS = "pools.parquet"
 USERS = "users.parquet"
 EVENTS = "events"
 
-# Whatever log.json says, nothing outside the folder is ever opened.
+# Checked so that no file outside the folder is ever opened, whatever log.json says.
 _FILE_NAME = re.compile(rf"{EVENTS}/[A-Za-z0-9_-]+\.parquet")
 
 
@@ -28,8 +28,8 @@ class EventFile(msgspec.Struct, frozen=True):
     events: int
 
 
-class Contents(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What `log.json` says."""
+class LogContents(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The contents of `log.json`."""
 
     format: str
     version: int
@@ -52,8 +52,8 @@ class _Heading(msgspec.Struct, frozen=True):
     version: int
 
 
-def read_contents(folder: Path) -> Contents:
-    """`log.json`, or an error that says what is wrong with the folder.
+def read_contents(folder: Path) -> LogContents:
+    """Read `log.json`; the error says what is wrong with the folder.
 
     >>> read_contents(Path("no-such-folder"))
     Traceback (most recent call last):
@@ -78,25 +78,25 @@ def read_contents(folder: Path) -> Contents:
         raise ValueError(f"{path}: format is {heading.format!r}, not {FORMAT!r}")
     if heading.version != VERSION:
         raise ValueError(
-            f"{path}: the log is of version {heading.version}, and this topstory reads "
+            f"{path}: the log has format version {heading.version}, but this topstory reads "
             f"version {VERSION}; upgrade topstory"
         )
     try:
-        contents = msgspec.json.decode(text, type=Contents)
+        contents = msgspec.json.decode(text, type=LogContents)
     except msgspec.DecodeError as error:
         raise ValueError(f"{path}: damaged: {error}") from None
     _check(contents, path)
     return contents
 
 
-def write_contents(folder: Path, contents: Contents) -> None:
-    """Write `log.json`, laid out for people."""
+def write_contents(folder: Path, contents: LogContents) -> None:
+    """Write `log.json`, indented."""
     text = msgspec.json.format(msgspec.json.encode(contents), indent=2)
     (folder / CONTENTS).write_bytes(text + b"\n")
 
 
 def check_replaceable(folder: Path) -> None:
-    """Refuse to replace anything but a topstory log or an empty folder."""
+    """Raise FileExistsError unless the folder is empty or holds a topstory log."""
     if not folder.is_dir():
         raise FileExistsError(f"{folder}: it is a file; choose another place for the log")
     names = {entry.name for entry in folder.iterdir()}
@@ -112,15 +112,15 @@ def check_replaceable(folder: Path) -> None:
             f"{folder}: it is not empty and not a topstory log; "
             "nothing was changed: empty it, or choose another place"
         )
-    strangers = sorted(names - {CONTENTS, ARTICLES, POOLS, USERS, EVENTS, ".DS_Store"})
-    if strangers:
+    others = sorted(names - {CONTENTS, ARTICLES, POOLS, USERS, EVENTS, ".DS_Store"})
+    if others:
         raise FileExistsError(
-            f"{folder}: besides a topstory log it holds {strangers[0]!r}, which replacing the log "
+            f"{folder}: besides a topstory log it holds {others[0]!r}, which replacing the log "
             "would delete; nothing was changed: move it away, or choose another place"
         )
 
 
-def _check(contents: Contents, path: Path) -> None:
+def _check(contents: LogContents, path: Path) -> None:
     counts = [contents.events, contents.articles, contents.pools, contents.dimension - 1]
     counts += [contents.article_features or 0, contents.users or 0]
     if min(*counts, *(file.events for file in contents.files)) < 0:

@@ -1,4 +1,4 @@
-"""The articles and pools of many batches made one: what a log that is written bit by bit needs."""
+"""Merging the articles and pools of batches, for a log that is written batch by batch."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from topstory.events.columns.articles import ArticleTable, unite_profiles
-from topstory.events.columns.pools import Indices
-from topstory.events.folder.parquet_files import pools_schema
-from topstory.events.folder.write import parquet_writer, pools_columns
+from topstory.events.columns.articles import ArticleTable, merge_profiles
+from topstory.events.columns.pools import Indices, pool_keys, pools_of_keys
+from topstory.events.folder.parquet_files import parquet_writer
+from topstory.events.folder.schemas import pools_schema
+from topstory.events.folder.write import pools_columns
 from topstory.events.log import EventLog
 
-KNOWN = 1 << 26  # bytes of pools that are recognised when they come again
-WAITING = 1 << 22  # pool members that wait to be written
+MAX_KNOWN_BYTES = 1 << 26  # of pools that are recognised when they come again
+MAX_WAITING_MEMBERS = 1 << 22  # pool members that wait to be written
 
 
-class Articles:
-    """Articles in order of appearance; the first features an article has are its features.
+class MergedArticles:
+    """Articles in order of appearance; an article keeps the features that it first had.
 
-    >>> articles = Articles()
-    >>> articles.unite(ArticleTable.from_mapping({"a": [1.0], "b": [2.0]}))
+    >>> articles = MergedArticles()
+    >>> articles.add(ArticleTable.from_mapping({"a": [1.0], "b": [2.0]}))
     array([0, 1], dtype=int32)
-    >>> articles.unite(ArticleTable.from_mapping({"b": [3.0], "c": [4.0]}))
+    >>> articles.add(ArticleTable.from_mapping({"b": [3.0], "c": [4.0]}))
     array([1, 2], dtype=int32)
     >>> articles.ids, articles.features().ravel(), articles.changed
     (['a', 'b', 'c'], array([1., 2., 4.]), {'b': 1})
@@ -39,15 +40,16 @@ class Articles:
         self._width: int | None = None
         self._described: list[ArticleTable] = []  # those with raw profiles
 
-    def unite(self, table: ArticleTable) -> Indices:
+    def add(self, table: ArticleTable) -> Indices:
         """Index in the table -> index here."""
         if not table.ids:
             return np.empty(0, np.int32)
         width = None if table.features is None else table.features.shape[1]
         if self.ids and width != self._width:
             raise ValueError(
-                "the articles do not go together: they have "
-                f"{self._width or 'no'} features at first and then {width or 'no'}"
+                "the articles do not fit together: they have "
+                f"{self._width or 'no'} features in the first batch "
+                f"and {width or 'no'} in a later one"
             )
         self._width = width
         if table.profiles is not None and table not in self._described[-1:]:
@@ -70,13 +72,13 @@ class Articles:
         return np.array(self._features) if self._features else None
 
     def table(self) -> ArticleTable:
-        """All of them."""
-        profiles = unite_profiles(self.ids, self._described)
+        """All articles."""
+        profiles = merge_profiles(self.ids, self._described)
         return ArticleTable(tuple(self.ids), self.features(), profiles)
 
 
-class Pools:
-    """Pools in order of appearance, written to a file as they come."""
+class MergedPools:
+    """Pools in order of appearance, written to a file batch by batch."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -87,22 +89,21 @@ class Pools:
         self._waiting: list[bytes] = []
         self._members = 0
 
-    def unite(self, log: EventLog, article: Indices, articles: Articles) -> Indices:
+    def add(self, log: EventLog, article: Indices, articles: MergedArticles) -> Indices:
         """(n,) the number of each event's pool here; `article`: index in the log -> index here."""
         new = np.full(len(log.pool_table), -1, np.int32)
-        offsets = log.pool_offsets
-        for pool in np.flatnonzero(np.bincount(log.pool, minlength=len(new))).tolist():
-            key = article[log.pool_members[offsets[pool] : offsets[pool + 1]]].tobytes()
+        used = np.flatnonzero(np.bincount(log.pool, minlength=len(new))).tolist()
+        for pool, key in zip(used, pool_keys(log.pool_table, article, used), strict=True):
             number = self._numbers.get(key)
             if number is None:
-                number = self._add(key)
+                number = self._add_new(key)
             new[pool] = number
-        if self._members > WAITING:
+        if self._members > MAX_WAITING_MEMBERS:
             self._write(articles)
         return new[log.pool]
 
-    def finish(self, articles: Articles) -> int:
-        """Write the last of them; how many there are."""
+    def finish(self, articles: MergedArticles) -> int:
+        """Write the remaining pools; returns how many there are in all."""
         self._write(articles)
         self.close()
         return self._total
@@ -113,9 +114,10 @@ class Pools:
             self._writer.close()
             self._writer = None
 
-    def _add(self, key: bytes) -> int:
+    def _add_new(self, key: bytes) -> int:
         self._known += len(key) + 128
-        if self._known > KNOWN:  # one that comes again is then listed again, which harms nobody
+        if self._known > MAX_KNOWN_BYTES:
+            # A pool that comes again is then listed twice, which is harmless.
             self._numbers.clear()
             self._known = len(key) + 128
         number = self._numbers[key] = self._total
@@ -124,14 +126,11 @@ class Pools:
         self._members += len(key) // 4
         return number
 
-    def _write(self, articles: Articles) -> None:
+    def _write(self, articles: MergedArticles) -> None:
         if self._writer is None:
             self._writer = parquet_writer(self._path, pools_schema())
-        sizes = [0, *(len(key) // 4 for key in self._waiting)]
-        members = np.frombuffer(b"".join(self._waiting), np.int32)
+        table = pools_of_keys(self._waiting)
         ids = pa.array(articles.ids, pa.string())
-        self._writer.write_table(
-            pools_columns(self._written, np.cumsum(sizes, dtype=np.int64), members, ids)
-        )
+        self._writer.write_table(pools_columns(self._written, table.offsets, table.members, ids))
         self._written = self._total
         self._waiting, self._members = [], 0

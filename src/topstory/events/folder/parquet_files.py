@@ -1,4 +1,4 @@
-"""A log's Parquet files: their columns, and errors that name the file and what is wrong with it."""
+"""Opening, reading and writing a log's Parquet files; errors name the file and the problem."""
 
 from __future__ import annotations
 
@@ -10,47 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from topstory.events.columns.positions import is_text
-from topstory.events.folder.contents import CONTENTS, Contents
+from topstory.events.columns.arrow_ids import is_string_type
+from topstory.events.folder.contents import CONTENTS
 
-BATCH = 1 << 17  # rows decoded at a time: a few megabytes
-
-
-def events_schema(contents: Contents) -> pa.Schema:
-    """Of the files of events."""
-    if contents.users is not None:
-        user: tuple[str, pa.DataType] = ("visitor", pa.int32())
-    elif contents.contexts == "sparse":
-        user = ("user", pa.list_(_element(pa.int32())))
-    else:
-        user = ("user", pa.list_(_element(pa.float32()), contents.dimension))
-    columns = [
-        ("timestamp", pa.timestamp("us", tz="UTC")),
-        user,
-        ("pool", pa.int32()),
-        ("shown", pa.dictionary(pa.int32(), pa.string())),
-        ("payoff", pa.float32()),
-        ("propensity", pa.float32()),
-    ]
-    return _schema(columns if contents.timed else columns[1:])
-
-
-def users_schema(dimension: int) -> pa.Schema:
-    """Of `users.parquet`, its raw profiles aside."""
-    return _schema([("user", pa.list_(_element(pa.float32()), dimension))])
-
-
-def pools_schema() -> pa.Schema:
-    """Of `pools.parquet`."""
-    return _schema([("pool", pa.int32()), ("articles", pa.list_(_element(pa.string())))])
-
-
-def articles_schema(described: bool) -> pa.Schema:
-    """Of `articles.parquet`, with a column of features or without."""
-    columns: list[tuple[str, pa.DataType]] = [("article", pa.string())]
-    if described:
-        columns.append(("features", pa.list_(_element(pa.float64()))))
-    return _schema(columns)
+BATCH_ROWS = 1 << 17  # rows decoded at a time: a few megabytes
 
 
 @contextmanager
@@ -58,13 +21,13 @@ def opened(path: Path, schema: pa.Schema, rows: int) -> Iterator[pq.ParquetFile]
     """The Parquet file, with the columns of `schema` and as many rows as `log.json` counts."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: the log's {CONTENTS} lists this file, but it is missing")
-    with _naming(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+    with _naming_file(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
         for field in schema:
             _check_column(file.schema_arrow, field, path)
         if file.metadata.num_rows != rows:
             raise ValueError(
                 f"{path}: it has {file.metadata.num_rows} rows, but {CONTENTS} counts {rows}; "
-                "a part of the log was replaced: write the log anew"
+                "part of the log was replaced: write the log again"
             )
         yield file
 
@@ -73,15 +36,33 @@ def batches(path: Path, schema: pa.Schema, rows: int) -> Iterator[tuple[int, Any
     """The file's rows in batches, each with the number of its first row; no nulls in them."""
     with opened(path, schema, rows) as file:
         start = 0
-        for batch in file.iter_batches(BATCH, columns=schema.names, use_threads=False):
+        for batch in file.iter_batches(BATCH_ROWS, columns=schema.names, use_threads=False):
             for name in schema.names:
                 _check_nulls(batch.column(name), path, name)
             yield start, batch
             start += len(batch)
 
 
+def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """A writer with the log's settings: compressed, with checksums."""
+    # Contexts hardly repeat, so a dictionary for them is wasted work. Packing timestamps and
+    # visitors into few bits halves the rest. Checksums let a reader recognise a damaged page, at
+    # no measurable cost.
+    packed = [name for name in ("timestamp", "visitor") if name in schema.names]
+    single = [*packed, "user", "features"]
+    repeated: Any = [name for name in schema.names if name not in single]
+    return pq.ParquetWriter(
+        path,
+        schema,
+        compression="zstd",
+        use_dictionary=repeated,
+        column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
+        write_page_checksum=True,
+    )
+
+
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _naming_file(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -89,7 +70,7 @@ def _naming(path: Path) -> Iterator[None]:
             raise  # the system's own words: no permission, no such file
         reason = str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
         raise ValueError(
-            f"{path}: damaged, or not a Parquet file ({reason}); restore it or write the log anew"
+            f"{path}: damaged, or not a Parquet file ({reason}); restore it, or write the log again"
         ) from error
 
 
@@ -99,7 +80,7 @@ def _check_column(found: pa.Schema, wanted: Any, path: Path) -> None:
             f"{path}: there is no column {wanted.name!r}; it has {', '.join(found.names)}"
         )
     kind = found.field(wanted.name).type
-    if not _agree(kind, wanted.type):
+    if not _compatible(kind, wanted.type):
         raise ValueError(f"{path}: column {wanted.name!r} must be {wanted.type}, but it is {kind}")
 
 
@@ -109,30 +90,22 @@ def _check_nulls(column: Any, path: Path, name: str) -> None:
         raise ValueError(f"{path}: column {name!r} has nulls; every event needs a value")
 
 
-def _agree(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether a column of one type will do for the other: all string types are alike.
+def _compatible(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a column of type `found` can be read as `wanted`; all string types are alike.
 
-    >>> _agree(pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
+    >>> _compatible(pa.large_string(), pa.dictionary(pa.int32(), pa.string()))
     True
-    >>> _agree(pa.list_(pa.float32()), pa.list_(pa.float32(), 6))
+    >>> _compatible(pa.list_(pa.float32()), pa.list_(pa.float32(), 6))
     False
     """
-    if is_text(wanted):
-        return is_text(found)
+    if is_string_type(wanted):
+        return is_string_type(found)
     if pa.types.is_list(wanted):
-        return pa.types.is_list(found) and _agree(found.value_type, wanted.value_type)
+        return pa.types.is_list(found) and _compatible(found.value_type, wanted.value_type)
     if pa.types.is_fixed_size_list(wanted):
         return (
             pa.types.is_fixed_size_list(found)
             and found.list_size == wanted.list_size
-            and _agree(found.value_type, wanted.value_type)
+            and _compatible(found.value_type, wanted.value_type)
         )
     return bool(found == wanted)
-
-
-def _element(kind: pa.DataType) -> Any:
-    return pa.field("element", kind, nullable=False)
-
-
-def _schema(columns: list[tuple[str, pa.DataType]]) -> pa.Schema:
-    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns])

@@ -1,4 +1,4 @@
-"""A folder of Parquet files into a log (docs/reference/log-format.md)."""
+"""Reading a log from its folder of Parquet files (docs/reference/log-format.md)."""
 
 from __future__ import annotations
 
@@ -12,46 +12,48 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from topstory.events.columns.arrow_ids import UNKNOWN, as_python, id_indices
 from topstory.events.columns.articles import ArticleTable
-from topstory.events.columns.contexts import Contexts, SparseContexts, check_sparse, unfit_rows
+from topstory.events.columns.contexts import Contexts, SparseContexts, check_sparse, invalid_rows
 from topstory.events.columns.pools import PoolTable
-from topstory.events.columns.positions import UNKNOWN, Finder, look_up, plain, position_type
+from topstory.events.columns.positions import PositionLookup, position_type
 from topstory.events.columns.times import EARLIEST, LATEST, Times
-from topstory.events.columns.visitors import Visitors, check_numbers
+from topstory.events.columns.visitors import Visitors, check_visitor_numbers
 from topstory.events.folder.contents import (
     ARTICLES,
     CONTENTS,
     POOLS,
     USERS,
-    Contents,
+    LogContents,
     read_contents,
 )
-from topstory.events.folder.parquet_files import batches, events_schema, opened
-from topstory.events.folder.read_tables import Users, read_articles, read_pools, read_users
+from topstory.events.folder.parquet_files import batches, opened
+from topstory.events.folder.read_tables import UserTable, read_articles, read_pools, read_users
+from topstory.events.folder.schemas import events_schema
 from topstory.events.log import EventLog
 from topstory.files import left_aside
 
 Array = npt.NDArray[Any]
 
-# A log that is replaced while it is read is simply read again; nobody replaces it this often.
-TRIES = 5
+# A log that is replaced while it is read is read again; nobody replaces it this often.
+MAX_TRIES = 5
 
 
 def read(folder: str | PathLike[str]) -> EventLog:
     """`EventLog.read`."""
     folder = Path(folder)
-    for _ in range(TRIES):
+    for _ in range(MAX_TRIES):
         before = _version(folder)
         try:
             log = _read(folder)
         except (OSError, ValueError):
             if before == _version(folder):
-                _point_to_interrupted(folder)
+                _report_interrupted_write(folder)
                 raise
         else:
             if before == _version(folder):
                 return log
-    raise OSError(f"{folder}: the log was replaced again and again while it was read; try again")
+    raise OSError(f"{folder}: the log was replaced repeatedly while it was read; try again")
 
 
 def _version(folder: Path) -> tuple[int, ...]:
@@ -62,12 +64,12 @@ def _version(folder: Path) -> tuple[int, ...]:
     return stat.st_dev, stat.st_ino, stat.st_ctime_ns
 
 
-def _point_to_interrupted(folder: Path) -> None:
+def _report_interrupted_write(folder: Path) -> None:
     aside = left_aside(Path(os.path.realpath(folder)))
     if not folder.exists() and aside.is_dir():
         raise FileNotFoundError(
             f"{folder}: a write was interrupted while it replaced the log; "
-            f"the old one is whole: rename {aside.name} to {folder.name}"
+            f"the old log is complete: rename {aside.name} to {folder.name}"
         )
 
 
@@ -78,10 +80,10 @@ def _read(folder: Path) -> EventLog:
     users = None if contents.users is None else read_users(folder / USERS, contents)
     files = [(folder / file.name, file.events) for file in contents.files]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        # Every footer first: no memory is taken on the word of log.json alone.
+        # All footers first, so that no memory is allocated on the word of log.json alone.
         for check in [threads.submit(_check_footer, contents, *file) for file in files]:
             check.result()
-        columns = _Columns(contents, articles, pools, users)
+        columns = _LogBuffers(contents, articles, pools, users)
         jobs = [threads.submit(columns.fill, number, *file) for number, file in enumerate(files)]
         try:
             for job in jobs:
@@ -91,19 +93,23 @@ def _read(folder: Path) -> EventLog:
     return columns.log()
 
 
-def _check_footer(contents: Contents, path: Path, rows: int) -> None:
+def _check_footer(contents: LogContents, path: Path, rows: int) -> None:
     with opened(path, events_schema(contents), rows):
         pass
 
 
-class _Columns:
-    """Columns of the final length; each file fills its own rows, so files may come in any order.
+class _LogBuffers:
+    """Columns of the final length. Each file fills its own rows, so files may be read in any order.
 
-    What is in a file is not trusted: everything `from_arrays` checks is checked again.
+    Files are not trusted: everything that `from_arrays` checks is checked again.
     """
 
     def __init__(
-        self, contents: Contents, articles: ArticleTable, pools: PoolTable, people: Users | None
+        self,
+        contents: LogContents,
+        articles: ArticleTable,
+        pools: PoolTable,
+        people: UserTable | None,
     ) -> None:
         events = contents.events
         self._contents, self._articles, self._pools = contents, articles, pools
@@ -111,9 +117,9 @@ class _Columns:
         self._visitor = np.empty(0 if people is None else events, np.int32)
         self._starts = np.cumsum([0, *(file.events for file in contents.files)]).tolist()
         self._known = pa.array(articles.ids, pa.string())
-        self._find = Finder(pools, len(articles.ids))
+        self._find = PositionLookup(pools, len(articles.ids))
         self._sparse = contents.contexts == "sparse"
-        # How many features are on is known only once a file is read.
+        # How many features are on is known only after reading the file.
         self._parts: list[list[Array]] = [[] for _ in contents.files]
         self._sizes = np.zeros(events + 1 if self._sparse else 0, np.int64)
         self._users = np.empty((0 if self._sparse else events, contents.dimension), np.float32)
@@ -127,7 +133,7 @@ class _Columns:
         """Read file `number` into its place."""
         schema = events_schema(self._contents)
         if not self._contents.recorded_propensity:
-            # Always in the file, for other tools; here it follows from the pools.
+            # The file always has it, for other tools; here it follows from the pools.
             schema = schema.remove(schema.get_field_index("propensity"))
         for start, batch in batches(path, schema, rows):
             place = slice(self._starts[number] + start, self._starts[number] + start + len(batch))
@@ -136,28 +142,28 @@ class _Columns:
                 self._fill_users(batch.column("user"), place, number, where, start)
             else:
                 visitor = _values(batch, "visitor")
-                check_numbers(visitor, len(self._people.contexts), where, start)
+                check_visitor_numbers(visitor, len(self._people.contexts), where, start)
                 self._visitor[place] = visitor
                 self._users[place] = self._people.contexts[visitor]
             self._fill_shown(batch, place, where, start)
             payoff = _values(batch, "payoff")
-            _refuse(~np.isfinite(payoff), payoff, where, start, "payoff {}; it must be finite")
+            _raise_at(~np.isfinite(payoff), payoff, where, start, "payoff {}; it must be finite")
             self._payoff[place] = payoff
             if self._contents.recorded_propensity:
                 chance = _values(batch, "propensity")
                 bad = ~((chance > 0) & (chance <= 1))
-                _refuse(bad, chance, where, start, "propensity {}; it must lie in (0, 1]")
+                _raise_at(bad, chance, where, start, "propensity {}; it must lie in (0, 1]")
                 self._propensity[place] = chance
             if self._contents.timed:
                 micros = batch.column("timestamp").view(pa.int64()).to_numpy()
                 bad = (micros < EARLIEST) | (micros > LATEST)
-                _refuse(bad, micros, where, start, "timestamp {} us; years go from 1 to 9999")
+                _raise_at(bad, micros, where, start, "timestamp {} us; years go from 1 to 9999")
                 self._micros[place] = micros
-        # Else Arrow keeps what it no longer needs: 100 MB more after 5 M events.
+        # Otherwise Arrow keeps memory that it no longer needs: 100 MB after 5 M events.
         pa.default_memory_pool().release_unused()
 
     def log(self) -> EventLog:
-        """The log, once every file has been filled in."""
+        """The log; call it after all files have been read."""
         users: Contexts = self._users
         if self._sparse:
             indices = [part for parts in self._parts for part in parts]
@@ -187,7 +193,9 @@ class _Columns:
         if not self._sparse:
             users = values.reshape(len(column), -1)
             if not np.isfinite(values).all():
-                _refuse(unfit_rows(users), users, where, start, "user {}; features must be finite")
+                _raise_at(
+                    invalid_rows(users), users, where, start, "user {}; features must be finite"
+                )
             self._users[place] = users
             return
         sizes = column.value_lengths().to_numpy(zero_copy_only=False)
@@ -199,16 +207,16 @@ class _Columns:
     def _fill_shown(self, batch: Any, place: slice, where: str, start: int) -> None:
         pool = _values(batch, "pool")
         bad = (pool < 0) | (pool >= len(self._pools))
-        _refuse(bad, pool, where, start, f"pool {{}}; there are {len(self._pools)} pools")
+        _raise_at(bad, pool, where, start, f"pool {{}}; there are {len(self._pools)} pools")
         shown = batch.column("shown")
-        article = look_up(shown, self._known)
+        article = id_indices(shown, self._known)
         if article.min(initial=0) == UNKNOWN:
             bad = article == UNKNOWN
-            _refuse(bad, shown, where, start, "shown article {} is not in articles.parquet")
+            _raise_at(bad, shown, where, start, "shown article {} is not in articles.parquet")
         position = self._find(pool, article)
         if position.min(initial=0) == UNKNOWN:
             bad = position == UNKNOWN
-            _refuse(bad, shown, where, start, "shown article {} is not in its pool")
+            _raise_at(bad, shown, where, start, "shown article {} is not in its pool")
         self._pool[place] = pool
         self._position[place] = position
 
@@ -218,7 +226,7 @@ def _values(batch: Any, name: str) -> Array:
     return values
 
 
-def _refuse(bad: Array, values: Any, where: str, start: int, message: str) -> None:
+def _raise_at(bad: Array, values: Any, where: str, start: int, message: str) -> None:
     if bad.any():
         at = int(bad.argmax())
-        raise ValueError(f"{where}{start + at}: {message.format(plain(values[at]))}")
+        raise ValueError(f"{where}{start + at}: {message.format(as_python(values[at]))}")

@@ -1,4 +1,4 @@
-"""The tables of a log's folder: its articles, its pools and, where they are known, its users."""
+"""Reading the tables of a log's folder: articles, pools and, if it has them, users."""
 
 from __future__ import annotations
 
@@ -10,22 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from topstory.events.columns.arrow_ids import UNKNOWN, id_indices
 from topstory.events.columns.articles import ArticleTable, as_id
-from topstory.events.columns.contexts import unfit_rows
+from topstory.events.columns.contexts import invalid_rows
 from topstory.events.columns.pools import PoolTable
-from topstory.events.columns.positions import UNKNOWN, look_up
 from topstory.events.columns.profiles import as_profiles
-from topstory.events.folder.contents import ARTICLES, CONTENTS, Contents
-from topstory.events.folder.parquet_files import (
-    articles_schema,
-    batches,
-    opened,
-    pools_schema,
-    users_schema,
-)
+from topstory.events.folder.contents import ARTICLES, CONTENTS, LogContents
+from topstory.events.folder.parquet_files import batches, opened
+from topstory.events.folder.schemas import articles_schema, pools_schema, users_schema
 
 
-def read_articles(path: Path, contents: Contents) -> ArticleTable:
+def read_articles(path: Path, contents: LogContents) -> ArticleTable:
     """`articles.parquet`."""
     width = contents.article_features
     ids: list[str] = []
@@ -43,9 +38,9 @@ def read_articles(path: Path, contents: Contents) -> ArticleTable:
                 f"as {CONTENTS} says"
             )
         rows = lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
-        strange = np.flatnonzero(~np.isfinite(rows).all(axis=1))
-        if len(strange):
-            raise ValueError(f"{path}: row {start + strange[0]}: features must be finite")
+        bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(bad):
+            raise ValueError(f"{path}: row {start + bad[0]}: features must be finite")
         features[start : start + len(batch)] = rows
     seen: set[str] = set()
     for row, key in enumerate(ids):
@@ -59,7 +54,7 @@ def read_articles(path: Path, contents: Contents) -> ArticleTable:
     return ArticleTable(tuple(ids), None if width is None else features, profiles)
 
 
-def read_pools(path: Path, contents: Contents, articles: ArticleTable) -> PoolTable:
+def read_pools(path: Path, contents: LogContents, articles: ArticleTable) -> PoolTable:
     """`pools.parquet`."""
     known = pa.array(articles.ids, pa.string())
     offsets = np.zeros(contents.pools + 1, np.int64)
@@ -74,7 +69,7 @@ def read_pools(path: Path, contents: Contents, articles: ArticleTable) -> PoolTa
         sizes = lists.value_lengths().to_numpy(zero_copy_only=False)
         offsets[start + 1 : start + 1 + len(batch)] = sizes
         ids = lists.flatten()
-        indices = look_up(ids, known)
+        indices = id_indices(ids, known)
         if (indices == UNKNOWN).any():
             at = int((indices == UNKNOWN).argmax())
             number = start + int(np.searchsorted(np.cumsum(sizes), at, side="right"))
@@ -92,29 +87,29 @@ def read_pools(path: Path, contents: Contents, articles: ArticleTable) -> PoolTa
 
 
 @dataclass(frozen=True, eq=False)
-class Users:
-    """Those who came, a row each."""
+class UserTable:
+    """The users of a log, one row each."""
 
     contexts: npt.NDArray[np.float32]  # (V, d)
     profiles: pa.Table | None
 
 
-def read_users(path: Path, contents: Contents) -> Users:
+def read_users(path: Path, contents: LogContents) -> UserTable:
     """`users.parquet`."""
     users = contents.users or 0
     contexts = np.empty((users, contents.dimension), np.float32)
     for start, batch in batches(path, users_schema(contents.dimension), users):
         rows = batch.column("user").flatten().to_numpy(zero_copy_only=False)
         rows = rows.reshape(len(batch), -1)
-        strange = np.flatnonzero(unfit_rows(rows))
-        if len(strange):
-            raise ValueError(f"{path}: row {start + strange[0]}: features must be finite")
+        bad = np.flatnonzero(invalid_rows(rows))
+        if len(bad):
+            raise ValueError(f"{path}: row {start + bad[0]}: features must be finite")
         contexts[start : start + len(batch)] = rows
     profiles = None
     if contents.user_profile is not None:
         profiles = _read_profiles(path, contents.user_profile, users)
     contexts.flags.writeable = False
-    return Users(contexts, profiles)
+    return UserTable(contexts, profiles)
 
 
 def _read_profiles(path: Path, names: Sequence[str], rows: int) -> pa.Table:

@@ -1,4 +1,4 @@
-"""A log into a folder of Parquet files (docs/reference/log-format.md)."""
+"""Writing a log as a folder of Parquet files (docs/reference/log-format.md)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from topstory.events.columns.array_record import BLOCK_ROWS, blocks
 from topstory.events.columns.articles import ArticleTable
-from topstory.events.columns.checks import BLOCK, blocks
 from topstory.events.columns.contexts import Contexts, SparseContexts
 from topstory.events.columns.times import Times, as_datetime
 from topstory.events.folder.contents import (
@@ -27,12 +26,13 @@ from topstory.events.folder.contents import (
     POOLS,
     USERS,
     VERSION,
-    Contents,
     EventFile,
+    LogContents,
     check_replaceable,
     write_contents,
 )
-from topstory.events.folder.parquet_files import (
+from topstory.events.folder.parquet_files import parquet_writer
+from topstory.events.folder.schemas import (
     articles_schema,
     events_schema,
     pools_schema,
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from topstory.events.columns.visitors import Visitors
     from topstory.events.log import EventLog
 
-ROW_GROUP = BLOCK
-FILE = 4 * ROW_GROUP  # so that one long day is still read and written on several cores
+ROW_GROUP_ROWS = BLOCK_ROWS
+FILE_ROWS = 4 * ROW_GROUP_ROWS  # so that even one long day is read and written on several cores
 
-# A log that jumps between days more often than this is cut by rows instead: thousands of tiny
-# files serve nobody.
-FILES_PER_DAY = 10
+# A log that switches between days more often is split by rows instead of by days: thousands of
+# tiny files are of no use.
+MAX_FILES_PER_DAY = 10
 
 
 def write(log: EventLog, folder: str | PathLike[str]) -> None:
@@ -79,10 +79,10 @@ def write(log: EventLog, folder: str | PathLike[str]) -> None:
         write_contents(fresh, contents)
 
 
-def contents_of(log: EventLog) -> Contents:
-    """What `log.json` says of the log, its number of events and its files aside."""
+def contents_of(log: EventLog) -> LogContents:
+    """The `log.json` of a log, without its number of events and its files."""
     people, features = log.visitors, log.features
-    return Contents(
+    return LogContents(
         format=FORMAT,
         version=VERSION,
         events=0,
@@ -108,13 +108,13 @@ def _files(log: EventLog) -> Iterator[tuple[str, int, int]]:
     """(name, first row, row after the last) of each file of events, in the log's order."""
     runs = None if log.times is None else _runs(log.times)
     if runs is None:
-        for number, (start, stop) in enumerate(blocks(len(log), FILE)):
+        for number, (start, stop) in enumerate(blocks(len(log), FILE_ROWS)):
             yield f"{EVENTS}/part-{number:05d}.parquet", start, stop
         return
     seen: dict[str, int] = {}
     for day, first, last in runs:
         name = as_datetime(day * 86_400_000_000).date().isoformat()
-        for start, stop in blocks(last - first, FILE):
+        for start, stop in blocks(last - first, FILE_ROWS):
             again = seen.get(name, 0)
             seen[name] = again + 1
             suffix = f"-{again}" if again else ""
@@ -134,7 +134,7 @@ def _runs(times: Times) -> list[tuple[int, int, int]] | None:
             turns = np.concatenate(([0], turns))
         starts.extend((turns + start).tolist())
         days.extend(block[turns].tolist())
-        if len(days) > FILES_PER_DAY * max(len(set(days)), 10):
+        if len(days) > MAX_FILES_PER_DAY * max(len(set(days)), 10):
             return None
     return list(zip(days, starts, [*starts[1:], len(times)], strict=True))
 
@@ -168,7 +168,7 @@ def _write_rows(path: Path, table: pa.Table, profiles: pa.Table | None) -> None:
         for field in profiles.schema:
             table = table.append_column(field, profiles.column(field.name))
     with parquet_writer(path, table.schema) as writer:
-        writer.write_table(table, row_group_size=ROW_GROUP)
+        writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
 
 
 def pools_columns(first: int, offsets: npt.NDArray[np.int64], members: Any, ids: Any) -> pa.Table:
@@ -186,19 +186,19 @@ def pools_columns(first: int, offsets: npt.NDArray[np.int64], members: Any, ids:
 def _write_pools(log: EventLog, path: Path) -> None:
     ids = _arrow(log.article_ids, pa.string())
     with parquet_writer(path, pools_schema()) as writer:
-        # Not all at once: written out as strings, many pools fill the memory.
-        for start, stop in blocks(len(log.pool_table), BLOCK // 8):
+        # In blocks: as strings, many pools would fill the memory.
+        for start, stop in blocks(len(log.pool_table), BLOCK_ROWS // 8):
             offsets = log.pool_offsets[start : stop + 1]
             members = log.pool_members[offsets[0] : offsets[-1]]
             writer.write_table(pools_columns(start, offsets, members, ids))
 
 
-def _write_events(log: EventLog, contents: Contents, path: Path, first: int, last: int) -> None:
+def _write_events(log: EventLog, contents: LogContents, path: Path, first: int, last: int) -> None:
     schema = events_schema(contents)
     with parquet_writer(path, schema) as writer:
-        for start, stop in blocks(last - first, ROW_GROUP):
+        for start, stop in blocks(last - first, ROW_GROUP_ROWS):
             part = log[first + start : first + stop]
-            columns = Columns(
+            columns = EventRows(
                 times=None if part.times is None else part.times.microseconds(),
                 users=part.users,
                 visitor=None if part.visitors is None else part.visitors.number,
@@ -208,12 +208,12 @@ def _write_events(log: EventLog, contents: Contents, path: Path, first: int, las
                 propensity=part.propensity,
             )
             table = events_table(columns, part.article_ids, schema)
-            writer.write_table(table, row_group_size=ROW_GROUP)
+            writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """Events as the files hold them."""
+class EventRows:
+    """Events in the form in which files store them."""
 
     times: npt.NDArray[np.int64] | None  # microseconds
     users: Contexts
@@ -224,7 +224,7 @@ class Columns:
     propensity: npt.NDArray[np.float32]
 
 
-def events_table(events: Columns, ids: Sequence[str], schema: pa.Schema) -> pa.Table:
+def events_table(events: EventRows, ids: Sequence[str], schema: pa.Schema) -> pa.Table:
     """Rows of a file of events, whose shown articles are indices into `ids`."""
     columns: list[Any] = []
     if events.times is not None:
@@ -240,7 +240,7 @@ def events_table(events: Columns, ids: Sequence[str], schema: pa.Schema) -> pa.T
         flat = _arrow(events.users.ravel())
         columns.append(pa.FixedSizeListArray.from_arrays(flat, type=kind))
     columns.append(_arrow(events.pool))
-    # Parquet would write the whole dictionary into each row group: only the ids that occur in it.
+    # Parquet writes the whole dictionary into each row group, so it gets only the ids in use.
     used = np.flatnonzero(np.bincount(events.shown, minlength=len(ids)))
     code = np.zeros(len(ids), np.int32)
     code[used] = np.arange(len(used))
@@ -252,21 +252,3 @@ def events_table(events: Columns, ids: Sequence[str], schema: pa.Schema) -> pa.T
 
 def _arrow(values: Any, kind: Any = None) -> Any:
     return pa.array(values, kind)
-
-
-def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """A file in the log's manner: compressed, with checksums."""
-    # Contexts hardly repeat, so a dictionary of them is only work; numbers that are packed in few
-    # bits take half of what is left; the checksums let a reader tell a damaged page from a
-    # strange one, at no cost that could be measured.
-    packed = [name for name in ("timestamp", "visitor") if name in schema.names]
-    single = [*packed, "user", "features"]
-    repeated: Any = [name for name in schema.names if name not in single]
-    return pq.ParquetWriter(
-        path,
-        schema,
-        compression="zstd",
-        use_dictionary=repeated,
-        column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
-        write_page_checksum=True,
-    )

@@ -1,1 +1,1 @@
-"""Other people's logs, in and out."""
+"""Log formats of other systems: import and export."""

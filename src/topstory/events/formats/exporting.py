@@ -1,4 +1,4 @@
-"""A log into the files of other tools (docs/guides/exporting.md)."""
+"""Exporting a log to the formats of other tools (docs/guides/exporting.md)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def export(
     out: str | PathLike[str],
     progress: Callable[[int], object] = lambda _: None,
 ) -> list[Path]:
-    """Write the log for another tool; returns the files written, each whole or not at all.
+    """Write the log for another tool, all or nothing; returns the files written.
 
     Args:
         log: the log.
         to: one of the formats that have a writer.
         out: the file; it is replaced if it exists.
-        progress: told how many more events are done.
+        progress: called with the number of events done since the last call.
 
     >>> import numpy as np, tempfile
     >>> log = EventLog.from_arrays(np.ones((1, 1)), [["a", "b"]], [0], ["b"], [1])

@@ -1,14 +1,16 @@
-"""What was wrong with the rows of a foreign log: counted by reason, the first of each kept."""
+"""Bad rows of an imported log: counted by reason, with the first of each kept."""
 
 from __future__ import annotations
 
 import msgspec
 
-CUT = 80  # characters of a bad row that are worth showing
+MAX_SHOWN_CHARACTERS = 80  # of a bad row
+
+CHANGED_FEATURES = "an article's features differ from those it had before: the first were kept"
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Where something was first seen, and how the row begins."""
+    """Where a problem was first seen, and how the row begins."""
 
     file: str
     line: int
@@ -16,13 +18,13 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class BadRow(ValueError):
-    """A row that cannot be an event, met by a strict import."""
+    """Raised by a strict import for the first row that is not an event."""
 
 
-class NoEvent(ValueError):
-    """Why a row is no event, in words that do not vary from row to row.
+class NotAnEvent(ValueError):
+    """Raised for a row that is not an event. The reason is worded alike for all such rows.
 
-    `line` and `text` say where, if not at the beginning of the row.
+    `line` and `text` say where, if it is not the first line of the row.
     """
 
     def __init__(self, reason: str, line: int | None = None, text: bytes = b"") -> None:
@@ -53,7 +55,7 @@ correct the row, or import without strict to skip such rows
     def __init__(self, strict: bool = False) -> None:
         self.strict = strict
         self.counts: dict[str, int] = {}  # reason -> rows skipped
-        self.notes: dict[str, int] = {}  # remark -> rows kept in spite of it
+        self.notes: dict[str, int] = {}  # remark -> rows that were kept
         self.omissions: dict[str, int] = {}  # reason -> good rows left out on purpose
         self.first: dict[str, Fault] = {}  # reason or remark -> where it was first seen
 
@@ -68,20 +70,20 @@ correct the row, or import without strict to skip such rows
         return sum(self.omissions.values())
 
     def add(self, reason: str, file: str, line: int, text: str | bytes = "") -> None:
-        """One more bad row (lines count from 1); raises BadRow if the import is strict."""
+        """Count a bad row (lines count from 1); raises BadRow if the import is strict."""
         if reason not in self.counts:
-            fault = Fault(file, line, cut(text))
+            fault = Fault(file, line, excerpt(text))
             if self.strict:
                 raise _bad_row(reason, fault)
             self.first.setdefault(reason, fault)
         self.counts[reason] = self.counts.get(reason, 0) + 1
 
-    def take(self, others: Faults) -> None:
-        """Add what was found in the rows that follow; raises BadRow if the import is strict.
+    def merge(self, others: Faults) -> None:
+        """Add the faults of the rows that follow; raises BadRow if the import is strict.
 
         >>> faults, later = Faults(), Faults()
         >>> later.add("click is not 0 or 1", "day2.gz", 3)
-        >>> faults.take(later)
+        >>> faults.merge(later)
         >>> faults.bad, faults.first["click is not 0 or 1"].line
         (1, 3)
         """
@@ -101,17 +103,17 @@ correct the row, or import without strict to skip such rows
     def note(
         self, remark: str, file: str, line: int, text: str | bytes = "", count: int = 1
     ) -> None:
-        """A remark on rows that are kept: never an error, even in a strict import."""
+        """Count rows that are kept with a remark: never an error, even in a strict import."""
         if remark not in self.notes:
-            self.first.setdefault(remark, Fault(file, line, cut(text)))
+            self.first.setdefault(remark, Fault(file, line, excerpt(text)))
         self.notes[remark] = self.notes.get(remark, 0) + count
 
     def left_out(
         self, reason: str, file: str, line: int, text: str | bytes = "", count: int = 1
     ) -> None:
-        """Rows that are not wanted, though nothing is wrong with them: never an error."""
+        """Count good rows that were not asked for: never an error."""
         if reason not in self.omissions:
-            self.first.setdefault(reason, Fault(file, line, cut(text)))
+            self.first.setdefault(reason, Fault(file, line, excerpt(text)))
         self.omissions[reason] = self.omissions.get(reason, 0) + count
 
 
@@ -123,13 +125,13 @@ def _bad_row(reason: str, fault: Fault) -> BadRow:
     )
 
 
-def cut(text: str | bytes) -> str:
-    r"""The beginning of a row, printable whatever it holds.
+def excerpt(text: str | bytes) -> str:
+    r"""The beginning of a row, with unprintable characters escaped.
 
-    >>> cut(b"1241160900 \xff")
+    >>> excerpt(b"1241160900 \xff")
     '1241160900 \\xff'
     """
-    begin = text[: CUT + 1]
+    begin = text[: MAX_SHOWN_CHARACTERS + 1]
     words = begin.decode("utf-8", "backslashreplace") if isinstance(begin, bytes) else begin
     words = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
-    return words if len(words) <= CUT else words[: CUT - 1] + "…"
+    return words if len(words) <= MAX_SHOWN_CHARACTERS else words[: MAX_SHOWN_CHARACTERS - 1] + "…"

@@ -1,4 +1,4 @@
-"""Other people's logs into ours: read in bounded memory, written whole or not at all."""
+"""Importing logs of other formats: in bounded memory, all or nothing."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ import msgspec
 
 from topstory.events.folder.append import Appender
 from topstory.events.folder.contents import check_replaceable
-from topstory.events.formats.faults import Fault, Faults
+from topstory.events.formats.faults import CHANGED_FEATURES, Fault, Faults
 from topstory.events.formats.registry import reader
 from topstory.events.log import EventLog
 from topstory.files import replaced_folder
 
-MAX_BAD = 0.01
-# Bytes of files for which processes are started, which takes a second: on two cores 80 MB of dsjson
-# gained nothing by it, 490 MB were read 1.7 times as fast.
-WORTHWHILE = 1 << 27
-MOST_WORKERS = 4  # this process unites and writes what they parse, and cannot keep up with more
-HOPELESS = 200_000  # bad rows more than good ones: it is another format
+MAX_BAD_SHARE = 0.01
+# Smaller imports do not start worker processes, which takes a second: on two cores 80 MB of dsjson
+# gained nothing, 490 MB were read 1.7 times as fast.
+MIN_PARALLEL_BYTES = 1 << 27
+MAX_WORKERS = 4  # this process merges and writes what they parse, and cannot keep up with more
+MAX_EXCESS_BAD_ROWS = 200_000  # more bad rows than good ones by this many: it is another format
 
-CHANGED = "an article's features differ from those it had before: the first were kept"
-DISORDER = "older than the end of the file before: files are not in time order"
+UNORDERED_FILES = "older than the end of the file before: files are not in time order"
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
@@ -60,7 +59,7 @@ def import_log(
     out: str | PathLike[str],
     *,
     strict: bool = False,
-    max_bad: float = MAX_BAD,
+    max_bad: float = MAX_BAD_SHARE,
     workers: int | None = 1,
     progress: Callable[[int], object] | None = None,
     **options: Any,
@@ -71,14 +70,14 @@ def import_log(
         format: one of the formats that have a reader.
         files: read in this order; a pattern such as "logs/*.gz" stands for its files, sorted
             by name, day2 before day10.
-        out: the folder; it is there whole or not at all, and replaces a log that is there.
+        out: the folder; written all or nothing. An existing log is replaced.
         strict: the first bad row is an error.
         max_bad: a larger share of bad rows is an error.
         workers: processes that parse dsjson, vw and jsonl besides this one, if more than 1; the
             log is the same. None: as many as help. They are spawned, so a script that asks for
-            them must begin its work under `if __name__ == "__main__":`.
+            them must start its work under `if __name__ == "__main__":`.
         progress: called with the number of bytes that have been read since the last call.
-        options: what the format's reader takes besides.
+        options: further options of the format's reader.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as room:
@@ -95,15 +94,15 @@ def import_log(
         raise ValueError(f"workers must be at least 1, got {workers!r}")
     check_options(format, options)
     paths = find_files(files)
-    order = _Order(faults := Faults(strict))
+    order = _FileOrder(faults := Faults(strict))
     began, events = perf_counter(), 0
     count = usual_workers(format, paths) if workers is None else workers
 
     def follow(read: int) -> None:
         if progress is not None:
             progress(read)
-        if max_bad < 0.5 and faults.bad > events + faults.omitted + HOPELESS:
-            raise ValueError(_too_many(faults, events, format, max_bad))
+        if max_bad < 0.5 and faults.bad > events + faults.omitted + MAX_EXCESS_BAD_ROWS:
+            raise ValueError(_too_many_bad_rows(faults, events, format, max_bad))
 
     with replaced_folder(Path(out), check_replaceable) as fresh, Appender(fresh) as appender:
         # Ignored: an Iterator by its type; every reader is a generator, which closes.
@@ -114,12 +113,12 @@ def import_log(
                 events += len(batch)
         rows = events + faults.bad + faults.omitted
         if faults.bad > max_bad * rows:
-            raise ValueError(_too_many(faults, events, format, max_bad))
+            raise ValueError(_too_many_bad_rows(faults, events, format, max_bad))
         if not events:
             names = ", ".join(map(str, paths[:3])) + (", …" if len(paths) > 3 else "")
             raise ValueError(f"{names}: there are no events in it; nothing was written")
         for key, count in appender.articles.changed.items():
-            faults.note(CHANGED, str(paths[0]), 0, key, count)
+            faults.note(CHANGED_FEATURES, str(paths[0]), 0, key, count)
         appender.finish()
     return ImportReport(
         format=format,
@@ -136,7 +135,7 @@ def import_log(
 
 
 def check_options(format: str, options: Iterable[str]) -> None:
-    """Refuse the names of options that a format does not have.
+    """Raise ValueError for an option that the format does not have.
 
     >>> check_options("r6a", ["position"])
     Traceback (most recent call last):
@@ -150,25 +149,28 @@ def check_options(format: str, options: Iterable[str]) -> None:
 
 
 def usual_workers(format: str, paths: Sequence[Path]) -> int:
-    """How many processes should parse files: 1 if it is not worth their starting.
+    """How many processes should parse the files: 1 if starting more would not pay.
 
     >>> usual_workers("r6a", [])
     1
     """
-    if not reader(format).parallel or sum(path.stat().st_size for path in paths) < WORTHWHILE:
+    if (
+        not reader(format).parallel
+        or sum(path.stat().st_size for path in paths) < MIN_PARALLEL_BYTES
+    ):
         return 1
-    return min(MOST_WORKERS, process_count())
+    return min(MAX_WORKERS, process_count())
 
 
 def process_count() -> int:
     """How many processes can run at the same time."""
-    if hasattr(os, "sched_getaffinity"):  # Linux: what a container or `taskset` leaves
+    if hasattr(os, "sched_getaffinity"):  # Linux: respects containers and `taskset`
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def find_files(files: Paths) -> list[Path]:
-    """The files that are meant, patterns resolved, or an error that names what is not there.
+    """The files, with patterns resolved; the error names a file that does not exist.
 
     >>> find_files("none.gz")
     Traceback (most recent call last):
@@ -196,12 +198,12 @@ def find_files(files: Paths) -> list[Path]:
 
 def _natural(name: str) -> tuple[list[str | int], str]:
     """Sorts runs of digits as numbers: day2 before day10."""
-    parts = re.split(r"([0-9]+)", name)  # texts and digits take turns
+    parts = re.split(r"([0-9]+)", name)  # text and digits alternate
     return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
 
 
-class _Order:
-    """Notes the events of a file that begins before the file before it ended."""
+class _FileOrder:
+    """Notes events that are older than the end of the file before theirs."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
@@ -210,7 +212,7 @@ class _Order:
         self._last = self._end = 0  # microseconds: of the last event; of the last file's last
 
     def follow(self, path: Path, batch: EventLog) -> None:
-        """The next events, and their file."""
+        """Check the next batch of events."""
         if batch.times is None:
             return
         micros = batch.times.microseconds()
@@ -221,10 +223,10 @@ class _Order:
         if self._early:
             earlier = int((micros < self._end).sum())
             if earlier:
-                self._faults.note(DISORDER, str(path), 0, count=earlier)
+                self._faults.note(UNORDERED_FILES, str(path), 0, count=earlier)
 
 
-def _too_many(faults: Faults, events: int, format: str, max_bad: float) -> str:
+def _too_many_bad_rows(faults: Faults, events: int, format: str, max_bad: float) -> str:
     bad, rows = faults.bad, events + faults.bad + faults.omitted
     reason, count = max(faults.counts.items(), key=lambda item: item[1])
     first = faults.first[reason]

@@ -1,4 +1,4 @@
-"""What a reader was asked for, checked: options come as Python values or as the words typed."""
+"""The options of a reader, checked: Python values, or text from the command line."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 _YES = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
-class Settings:
+class ReaderOptions:
     """The options of one import.
 
-    >>> settings = Settings("vw", {"dimensions": "16"}, ["dimensions"])
-    >>> settings.whole("dimensions", 32, least=2)
+    >>> chosen = ReaderOptions("vw", {"dimensions": "16"}, ["dimensions"])
+    >>> chosen.whole("dimensions", 32, least=2)
     16
-    >>> Settings("vw", {"dim": 16}, ["dimensions"])
+    >>> ReaderOptions("vw", {"dim": 16}, ["dimensions"])
     Traceback (most recent call last):
     ...
     ValueError: vw has no option 'dim'; it takes dimensions
@@ -50,7 +50,7 @@ class Settings:
         return _YES[word]
 
     def choice(self, option: str, *choices: str) -> str:
-        """One of some words; the first of them if it is not given."""
+        """One of `choices`; the first if it is not given."""
         value = str(self._given.get(option, choices[0]))
         if value not in choices:
             raise ValueError(
@@ -59,6 +59,6 @@ class Settings:
         return value
 
     def text(self, option: str) -> str | None:
-        """Any words, a path for one; None if it is not given."""
+        """Any text, such as a path; None if it is not given."""
         value = self._given.get(option)
         return None if value is None else str(value)

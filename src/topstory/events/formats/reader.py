@@ -1,4 +1,4 @@
-"""What a reader of a foreign log is."""
+"""The interface of a reader of another log format."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from topstory.events.log import EventLog
 
 Progress = Callable[[int], object]
 
-BATCH = 1 << 17  # events in a batch, at most: some megabytes
+MAX_BATCH_EVENTS = 1 << 17  # events in a batch, at most: some megabytes
 
 
-class Reader(Protocol):
+class FormatReader(Protocol):
     """Turns the files of one format into batches of events."""
 
     name: str  # what `topstory import` calls the format
-    about: str  # one line for people: "Yahoo! R6A: Today Module, 2009, text"
-    options: Mapping[str, str]  # what `read` takes besides, and what it means: name -> help
+    about: str  # one line of help: "Yahoo! R6A: Today Module, 2009, text"
+    options: Mapping[str, str]  # further options of `read`: name -> help
     parallel: bool  # whether other processes make it faster
 
     def read(
@@ -34,10 +34,10 @@ class Reader(Protocol):
 
         Each batch has its own pools and articles, and some megabytes of events at most; all
         batches have the same context dimension, are all timed or all untimed. A row that cannot be
-        an event goes to `faults.add`, one that is kept with a remark to `faults.note`.
+        an event goes to `faults.add`; one that is kept with a remark, to `faults.note`.
         `progress(n)` is called when n more bytes of the files, as they are on disk, have been
-        consumed. With more than one worker, if it is `parallel`, other processes parse, and the
-        batches are the same. Values of options from the command line are strings. What is wrong
-        with a file as a whole, or with an option, is a ValueError or an OSError that names it.
+        consumed. With more than one worker, a `parallel` reader parses in other processes; the
+        batches are the same. Option values from the command line are strings. A problem with a
+        whole file, or with an option, is a ValueError or an OSError that names it.
         """
         ...

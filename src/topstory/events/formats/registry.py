@@ -1,4 +1,4 @@
-"""Every log format by name: what it is, who reads it, who writes it."""
+"""All log formats by name, with their readers and writers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from topstory.events.formats.reader import Reader
+from topstory.events.formats.reader import FormatReader
 from topstory.events.log import EventLog
 
 Writer = Callable[[EventLog, Path, Callable[[int], object]], list[Path]]
@@ -24,10 +24,10 @@ class Format(NamedTuple):
 FORMATS = {
     "r6a": Format(
         "Yahoo! Today Module, version 1: text, gzipped if the name ends in .gz",
-        reader="yahoo.r6a:R6A",
+        reader="yahoo.r6a:R6AReader",
         writer="yahoo.write_r6a:write_r6a",
     ),
-    "r6b": Format("Yahoo! Today Module, version 2", reader="yahoo.r6b:R6B"),
+    "r6b": Format("Yahoo! Today Module, version 2", reader="yahoo.r6b:R6BReader"),
     "obd": Format("Open Bandit Dataset", reader="obd.reader:ObdReader"),
     "obp": Format(
         "Open Bandit Pipeline: the bandit_feedback dictionary, as .npz",
@@ -51,7 +51,7 @@ READERS = tuple(name for name, each in FORMATS.items() if each.reader)
 WRITERS = tuple(name for name, each in FORMATS.items() if each.writer)
 
 
-def reader(name: str) -> Reader:
+def reader(name: str) -> FormatReader:
     """The reader of a format.
 
     >>> reader("r6a").name
@@ -63,12 +63,12 @@ def reader(name: str) -> Reader:
     """
     if name not in READERS:
         raise ValueError(f"there is no format {name!r}; there are {', '.join(READERS)}")
-    made: Reader = _found(FORMATS[name].reader)()
+    made: FormatReader = _found(FORMATS[name].reader)()
     return made
 
 
 def writer(name: str) -> Writer:
-    """The writer of a format: of a log, into a file, telling how many more events are done."""
+    """The writer of a format; called with log, path and progress, it returns the files written."""
     if name not in WRITERS:
         raise ValueError(f"there is no export to {name!r}; there are {', '.join(WRITERS)}")
     found: Writer = _found(FORMATS[name].writer)

@@ -1,4 +1,4 @@
-"""A log at a glance: what is in it, and whether it is fit for replay."""
+"""A summary of a log: what it contains, and whether it is fit for replay."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import blocks
+from topstory.events.columns.array_record import blocks
 from topstory.events.columns.contexts import SparseContexts
 from topstory.events.columns.times import Times, as_datetime
 from topstory.events.quality.uniformity import Uniformity
@@ -18,7 +18,7 @@ from topstory.events.quality.verdict import judge
 if TYPE_CHECKING:
     from topstory.events.log import EventLog
 
-SAMPLE = 1_000_000  # contexts compared with each other: beyond it, evenly spaced ones
+MAX_COMPARED_CONTEXTS = 1_000_000  # of longer logs, this many evenly spaced contexts are compared
 
 
 class Day(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class ArticleSummary(msgspec.Struct, frozen=True):
 
 
 class Inspection(msgspec.Struct, frozen=True):
-    """What `inspect` finds.
+    """The result of `inspect`.
 
     >>> from topstory.events import EventLog
     >>> log = EventLog.from_arrays(
@@ -80,7 +80,7 @@ class Inspection(msgspec.Struct, frozen=True):
 
 
 def inspect(log: EventLog) -> Inspection:
-    """Look the whole log over; every number in it is computed, nothing is printed."""
+    """Summarise the whole log; prints nothing."""
     found = log.uniformity()
     verdict = judge(log, found)
     lowest, highest = _ends(log.payoff)
@@ -164,7 +164,9 @@ def _by_article(log: EventLog) -> tuple[ArticleSummary, ...]:
 
 def _duplicates(log: EventLog) -> float:
     """The share of contexts that are not the first of their kind, among at most SAMPLE rows."""
-    rows = np.linspace(0, max(len(log) - 1, 0), min(len(log), SAMPLE)).astype(np.intp)
+    rows = np.linspace(0, max(len(log) - 1, 0), min(len(log), MAX_COMPARED_CONTEXTS)).astype(
+        np.intp
+    )
     if not len(rows):
         return 0.0
     if isinstance(log.users, SparseContexts):

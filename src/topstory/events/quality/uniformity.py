@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import BLOCK, Mask, blocks
+from topstory.events.columns.array_record import BLOCK_ROWS, blocks
+from topstory.events.columns.checks import Mask
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog
@@ -28,8 +29,8 @@ Floats = npt.NDArray[np.float64]
 
 # Expected impressions below which the chi-square approximation is not trusted: 5, less what
 # rounding takes from a sum of fractions that is 5 exactly.
-FEWEST = 5 - 1e-9
-MOST = 2_000  # articles whose covariance is factored: 0.07 s; any sub-vector's is exact
+MIN_EXPECTED = 5 - 1e-9
+MAX_ARTICLES = 2_000  # articles whose covariance is factored: 0.07 s; any sub-vector's is exact
 STANDOUT_LEVEL = 0.01  # for all articles together
 NEVER_LEVEL = 1e-6  # for one article in one pool
 
@@ -52,7 +53,7 @@ class NeverShown(msgspec.Struct, frozen=True):
 
 
 class Uniformity(msgspec.Struct, frozen=True):
-    """The test's outcome. A small p-value: not uniform.
+    """The outcome of the test. A small p-value means not uniform.
 
     >>> from topstory.events import EventLog
     >>> log = EventLog.from_arrays(
@@ -102,7 +103,7 @@ def uniformity(log: EventLog, keep: Mask | None = None) -> Uniformity:
 
 def _counts(log: EventLog, keep: Mask | None) -> npt.NDArray[np.int64]:
     counts = np.zeros(len(log.pool_members), np.int64)
-    for start, stop in blocks(len(log), max(BLOCK, len(counts))):
+    for start, stop in blocks(len(log), max(BLOCK_ROWS, len(counts))):
         places = log.pool_offsets[log.pool[start:stop]] + log.position[start:stop]
         if keep is not None:
             places = places[keep[start:stop]]
@@ -128,9 +129,9 @@ class _Exposure:
         self.variance = total(weight * share * (1 - share))
 
     def most_exposed(self) -> npt.NDArray[np.intp]:
-        enough = np.flatnonzero(self.expected >= FEWEST)
+        enough = np.flatnonzero(self.expected >= MIN_EXPECTED)
         order = np.argsort(-self.expected[enough], kind="stable")
-        return np.sort(enough[order[:MOST]])
+        return np.sort(enough[order[:MAX_ARTICLES]])
 
     def statistic(self, chosen: npt.NDArray[np.intp]) -> tuple[float, int]:
         from scipy.linalg import cho_factor, cho_solve
@@ -176,7 +177,7 @@ class _Exposure:
         column = np.full(len(log.article_ids), -1)
         column[free] = np.arange(len(free))
         covariance = np.diag(self.expected[free])
-        for start, stop in blocks(len(log.pool_table), BLOCK // 16):
+        for start, stop in blocks(len(log.pool_table), BLOCK_ROWS // 16):
             offsets = log.pool_offsets[start : stop + 1]
             columns = column[log.pool_members[offsets[0] : offsets[-1]]]
             rows = np.repeat(np.arange(stop - start), np.diff(offsets))
@@ -197,8 +198,8 @@ class _Exposure:
 
         shown, listed = self.shown[chosen], self.listed[chosen]
         # A sum of unequal coin tosses has lighter tails than the binomial of the same mean
-        # (Hoeffding 1956), so this is never too eager, and exact when pools are of one size.
-        # A normal tail would be: an article expected 5 times of 100 passes it 5 times too often.
+        # (Hoeffding 1956), so this never flags too many, and is exact if all pools have one size.
+        # A normal tail flags too many: an article expected 5 times of 100, five times too often.
         mean = self.expected[chosen] / listed
         at_most = betainc(listed - shown, shown + 1, 1 - mean)
         at_least = betainc(shown, listed - shown + 1, mean)

@@ -1,4 +1,4 @@
-"""Whether a log is fit for replay, in plain words."""
+"""Whether a log is fit for replay, and why."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from topstory.events.columns.checks import blocks
+from topstory.events.columns.array_record import blocks
 from topstory.events.quality.uniformity import Uniformity
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog
 
-LEVEL = 0.001  # a fair log fails the test once in a thousand
+SIGNIFICANCE_LEVEL = 0.001  # a fair log fails the test once in a thousand
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Fit or not, why, and what to know before trusting a replay."""
+    """Whether a log is fit, why, and what else to know before trusting a replay."""
 
     fit: bool
     sentences: tuple[str, ...]
@@ -49,7 +49,7 @@ def judge(log: EventLog, found: Uniformity) -> Verdict:
             "Too few events to test whether articles were shown uniformly: "
             "replay takes it on trust."
         )
-    elif found.p_value >= LEVEL:
+    elif found.p_value >= SIGNIFICANCE_LEVEL:
         reason = (
             f"Fit for replay: articles were shown uniformly at random (p = {found.p_value:.2g})."
         )

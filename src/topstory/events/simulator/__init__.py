@@ -1,6 +1,6 @@
-"""A simulated front page, to try policies on: the paper's setting, with the truth known."""
+"""A simulated front page to try policies on: the paper's setting, with the truth known."""
 
-from topstory.events.simulator.settings import Settings
+from topstory.events.simulator.settings import WorldSettings
 from topstory.events.simulator.world import TodayModule
 
-__all__ = ["Settings", "TodayModule"]
+__all__ = ["TodayModule", "WorldSettings"]

@@ -1,4 +1,4 @@
-"""A policy let loose in the world: visit by visit, with its true regret."""
+"""Running a policy against the simulated world, visit by visit, with its true regret."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.events.columns.times import as_datetime
-from topstory.events.simulator.window import Window
+from topstory.events.simulator.window import WorldWindow
 from topstory.kernels.simulation import draw_click
 
 Floats = npt.NDArray[np.float64]
@@ -19,10 +19,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """Somebody comes: who, when, and what could be shown.
+    """A visit: who, when, and what can be shown.
 
-    Whether a click would follow on an article is settled for each of the pool before any is shown,
-    so asking twice gives the same answer, and asking about one changes nothing for another.
+    For each article of the pool it is fixed in advance whether the visitor would click. So asking
+    twice gives the same answer, and asking about one article changes nothing for another.
     """
 
     number: int
@@ -36,7 +36,7 @@ class Visit:
 
     @property
     def profile(self) -> dict[str, Any]:
-        """The visitor's raw profile, as a site would send it to the server."""
+        """The visitor's raw profile, as a site would send it to the service."""
         return {name: value for name, value in self._profile(self.visitor).items() if value}
 
     def payoff(self, article: str) -> float:
@@ -47,33 +47,33 @@ class Visit:
         return float(self._draw(place) < self.chances[place])
 
 
-class Player(Protocol):
+class LivePolicy(Protocol):
     """What `world.live` needs of a policy: as `ts.replay` does."""
 
     def choose(self, user: Any, pool: Any, /) -> Any:
         """A choice with an `article`, or an article id."""
 
     def learn(self, user: Any, article: str, payoff: float, /) -> None:
-        """Take in a trial."""
+        """Learn from a trial."""
 
 
 @dataclass(frozen=True)
-class Played:
-    """What a policy earned live, beside what could have been earned.
+class LiveResult:
+    """What a policy earned, and what it could have earned.
 
-    Means are over the trials; those of true probabilities are free of the clicks' noise.
+    Means are over the trials; means of true probabilities have no noise of clicks.
     """
 
     trials: int
     payoff: float  # clicks
     expected: float  # mean true probability of a click on what was shown
-    deployed: float | None  # of what the policy held best: its `greedy` choice, if it has one
-    best: float  # of the best article for each visitor: nobody can earn more
-    random: float  # of the pools' average
+    deployed: float | None  # the same of its `greedy` choice, if it has one
+    best: float  # the same of the best article for each visitor: no policy earns more
+    random: float  # the same of an article at random
 
     @property
     def ctr(self) -> float:
-        """Clicks a trial."""
+        """Clicks per trial."""
         return self.payoff / self.trials
 
     @property
@@ -83,9 +83,9 @@ class Played:
 
 
 def play(
-    policy: Player, visits: Iterator[Visit], articles: dict[str, Floats | None], greedy: bool
-) -> Played:
-    """Let the policy choose for every visit, and learn from it."""
+    policy: LivePolicy, visits: Iterator[Visit], articles: dict[str, Floats | None], greedy: bool
+) -> LiveResult:
+    """Let the policy choose at every visit, and learn from the click."""
     known: set[str] = set()
     payoff = 0.0
     sums = np.zeros(4)
@@ -94,8 +94,8 @@ def play(
     for visit in visits:
         introduce(policy, visit.pool, articles, known)
         place = {article: i for i, article in enumerate(visit.pool)}
-        deployed = place[named(deploy(visit.user, list(visit.pool)))] if deploy else 0
-        article = named(policy.choose(visit.user, list(visit.pool)))
+        deployed = place[article_id(deploy(visit.user, list(visit.pool)))] if deploy else 0
+        article = article_id(policy.choose(visit.user, list(visit.pool)))
         if article not in place:
             raise ValueError(f"the policy chose {article!r}, which is not in the pool")
         gain = visit.payoff(article)
@@ -105,13 +105,13 @@ def play(
         sums += (chances[place[article]], chances[deployed], chances.max(), chances.mean())
         trials += 1
     expected, deployed_mean, best, random = (sums / max(trials, 1)).tolist()
-    return Played(trials, payoff, expected, deployed_mean if deploy else None, best, random)
+    return LiveResult(trials, payoff, expected, deployed_mean if deploy else None, best, random)
 
 
 def introduce(
     policy: Any, pool: Sequence[str], articles: dict[str, Floats | None], known: set[str]
 ) -> None:
-    """Tell the policy of articles it has not met, if it wants to be told."""
+    """Add articles that are new to the policy, if it has `add_article`."""
     if hasattr(policy, "add_article"):
         for article in pool:
             if article not in known:
@@ -119,18 +119,18 @@ def introduce(
                 policy.add_article(article, articles[article])
 
 
-def named(choice: Any) -> str:
-    """The article's id, of a choice or by itself."""
+def article_id(choice: Any) -> str:
+    """The article id of a choice, which may itself be the id."""
     return str(getattr(choice, "article", choice))
 
 
 def visits_of(
-    window: Window,
+    window: WorldWindow,
     seed: int,
     parts: Iterator[tuple[Any, npt.NDArray[np.float32]]],
     profile: Callable[[int], dict[str, Any]],
 ) -> Iterator[Visit]:
-    """The visits of a log's parts, each with the groups of all users, one by one."""
+    """The visits one by one, from parts of a log, each with the groups of all users."""
     number = 0
     ids = window.ids
     pools = [tuple(pool) for pool in window.pools.lists(ids)]

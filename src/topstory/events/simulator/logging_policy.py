@@ -1,4 +1,4 @@
-"""Traffic on which a randomised policy decides, with its propensities on record."""
+"""Logs of articles chosen by a randomised policy, with recorded propensities."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from topstory.events.log import EventLog
-from topstory.events.simulator.live import Player, Visit, introduce, named
+from topstory.events.simulator.live import LivePolicy, Visit, article_id, introduce
 
 
-def logged_by(policy: Player, uniform: EventLog, visits: Iterator[Visit]) -> EventLog:
-    """The same visits as in the uniform log, with what the policy shows instead."""
+def logged_by(policy: LivePolicy, uniform: EventLog, visits: Iterator[Visit]) -> EventLog:
+    """The visits of the uniform log, with the articles that the policy shows instead."""
     position, payoff = uniform.position.copy(), np.empty(len(uniform), np.float32)
     propensity = np.empty(len(uniform), np.float32)
     articles, known = dict(uniform.articles), set[str]()
@@ -25,7 +25,7 @@ def logged_by(policy: Player, uniform: EventLog, visits: Iterator[Visit]) -> Eve
                 f"visit {visit.number}: the policy's choice has propensity {chance!r}; "
                 "a log needs the probability of each choice, in (0, 1]"
             )
-        article = named(choice)
+        article = article_id(choice)
         position[visit.number] = visit.pool.index(article)
         payoff[visit.number] = visit.payoff(article)
         propensity[visit.number] = chance

@@ -1,4 +1,4 @@
-"""The newsroom: which articles are born, what they are about, and which of them are on."""
+"""The newsroom: which articles appear, what they are about, and which are in the pool."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.simulator.settings import GROUPS, Settings
+from topstory.events.simulator.settings import GROUPS, WorldSettings
 
 Floats = npt.NDArray[np.float64]
 
-# An article's place in the pool is decided by those born since; older ones have left for sure.
-MEMORY = 96  # hours
+# Articles leave as newer ones appear; older ones than this have surely left.
+MAX_AGE_HOURS = 96
 
 
 @dataclass(frozen=True, eq=False)
-class Article:
-    """A story, as the newsroom knows it."""
+class SimulatedArticle:
+    """An article, as the newsroom knows it."""
 
     id: str
     born: int  # hour
@@ -28,7 +28,7 @@ class Article:
     popularity: float  # log-odds when it is new
     decay: float  # what it loses of them an hour
     appeal: Floats  # (GROUPS,) to each group, beyond its topics
-    luck: float  # the longer it stays, in hours
+    luck: float  # hours that it stays longer than others
     url_categories: tuple[str, ...]
     editor_categories: tuple[str, ...]
 
@@ -36,55 +36,55 @@ class Article:
 class Newsroom:
     """Articles and pools of any hour since 1970: the same hour always has the same ones.
 
-    An article's draws hang on (seed, hour of birth) alone, so no window of time needs the ones
-    before it, and windows that overlap agree.
+    An article's random numbers depend only on (seed, hour of birth). So a window of time can be
+    made without the ones before it, and windows that overlap agree.
 
-    >>> newsroom = Newsroom(Settings(), seed=0)
+    >>> newsroom = Newsroom(WorldSettings(), seed=0)
     >>> hour = 345_000  # 2009-05-11, 00:00 UTC
     >>> now, later = newsroom.pool(hour), newsroom.pool(hour + 6)
     >>> len(now), now[-1].id[:8], set(now) == set(later), set(now) == set(newsroom.pool(hour))
     (21, '20090511', False, True)
     """
 
-    def __init__(self, settings: Settings, seed: int) -> None:
+    def __init__(self, settings: WorldSettings, seed: int) -> None:
         self.settings = settings
         self._seed = seed
-        self._born: dict[int, tuple[Article, ...]] = {}
+        self._born: dict[int, tuple[SimulatedArticle, ...]] = {}
         random = np.random.default_rng([seed, 1])
         self.topic_popularity = np.array(settings.topic_popularity)
         self._urls = _owners(settings.url_categories, random)
         self._editors = _owners(settings.editor_categories, random)
 
-    def pool(self, hour: int) -> tuple[Article, ...]:
-        """The articles of an hour, oldest first: those that are younger, or luckier, than the rest.
+    def pool(self, hour: int) -> tuple[SimulatedArticle, ...]:
+        """The articles of an hour, oldest first: the youngest and luckiest so far.
 
         Two articles keep their order for life, so one that has left does not come back while
         births are at least as many as the places that open by day.
         """
-        living = [a for past in range(MEMORY, -1, -1) for a in self.born(hour - past)]
+        living = [a for past in range(MAX_AGE_HOURS, -1, -1) for a in self.born(hour - past)]
         kept = sorted(living, key=lambda a: (a.born + a.luck, a.id), reverse=True)
         return tuple(sorted(kept[: self.size(hour)], key=lambda a: a.id))
 
     def size(self, hour: int) -> int:
-        """How many articles a pool has: most in the early evening, fewest early in the morning."""
+        """The size of the pool: largest in the early evening, smallest early in the morning."""
         low, high = self.settings.pool
         return round((low + high) / 2 + (high - low) / 2 * day_curve(hour))
 
-    def born(self, hour: int) -> tuple[Article, ...]:
+    def born(self, hour: int) -> tuple[SimulatedArticle, ...]:
         """The articles that an hour brings."""
         found = self._born.get(hour)
         if found is None:
-            # An hour before 1970 is a negative number, which no seed may be.
+            # Hours before 1970 are negative, and seeds must not be.
             random = np.random.default_rng([self._seed, 2, hour + 2**40])
-            # So many chances an hour keep days alike, as editors do: a Poisson number would not.
+            # A binomial keeps days alike, as editors do; a Poisson number would vary more.
             chances = math.ceil(2 * self.settings.births)
             count = int(random.binomial(chances, self.settings.births / max(1, chances)))
             found = tuple(self._article(hour, n, random) for n in range(count))
             self._born[hour] = found
         return found
 
-    def article(self, id: str) -> Article:
-        """By its id, which says when it was born."""
+    def article(self, id: str) -> SimulatedArticle:
+        """The article with this id, which contains its hour of birth."""
         try:
             when = datetime.strptime(id[:11], "%Y%m%d-%H").replace(tzinfo=UTC)
             found = [a for a in self.born(int(when.timestamp()) // 3600) if a.id == id]
@@ -94,18 +94,18 @@ class Newsroom:
             raise KeyError(f"there is no article {id!r} in this world")
         return found[0]
 
-    def odds(self, article: Article, hour: int) -> float:
-        """Log-odds of a click in an hour, all users alike and the overall level aside."""
+    def odds(self, article: SimulatedArticle, hour: int) -> float:
+        """Log-odds of a click in an hour, without the user's part and the overall level."""
         aged = article.popularity - article.decay * (hour - article.born)
         return aged + self.settings.daily * day_curve(hour)
 
-    def _article(self, hour: int, number: int, random: np.random.Generator) -> Article:
+    def _article(self, hour: int, number: int, random: np.random.Generator) -> SimulatedArticle:
         have = self.settings
         topics = random.dirichlet(np.full(GROUPS, have.topic_mixing))
-        if not np.isfinite(topics).all():  # so little mixing that every share underflowed
+        if not np.isfinite(topics).all():  # with very little mixing all shares underflow
             topics = np.eye(GROUPS)[random.integers(GROUPS)]
         when = datetime.fromtimestamp(hour * 3600, UTC)
-        return Article(
+        return SimulatedArticle(
             id=f"{when:%Y%m%d-%H}-{number}",
             born=hour,
             topics=topics,
@@ -125,7 +125,7 @@ class Newsroom:
         between: tuple[int, int],
         random: np.random.Generator,
     ) -> tuple[str, ...]:
-        """Categories of the article's topics, with now and then one of another."""
+        """Categories of the article's topics, and occasionally one of another topic."""
         tags = set()
         for _ in range(int(random.integers(between[0], between[1] + 1))):
             topic = random.choice(GROUPS, p=topics)
@@ -145,6 +145,6 @@ def day_curve(hour: float) -> float:
     return math.sin((hour - 12) * math.pi / 12)
 
 
-def topics_of(articles: Iterable[Article]) -> Floats:
+def topics_of(articles: Iterable[SimulatedArticle]) -> Floats:
     """(A, GROUPS)."""
     return np.array([article.topics for article in articles]).reshape(-1, GROUPS)

@@ -1,4 +1,4 @@
-"""The population: who the users are, and what a site knows of them."""
+"""The population: the users, and what a site knows about them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from topstory.events.columns.checks import blocks
-from topstory.events.simulator.settings import GROUPS, Settings
+from topstory.events.columns.array_record import blocks
+from topstory.events.simulator.settings import GROUPS, WorldSettings
 from topstory.kernels.simulation import habits
 
 Floats = npt.NDArray[np.float64]
 
-CHUNK = 2048  # users drawn at a time: their behaviours fit in the cache
+CHUNK_USERS = 2048  # drawn at a time, so that their behaviours fit in the cache
 GENDERS = ("female", "male")
 
 
 class Population:
-    """Users with their true groups, and raw profiles that give them away.
+    """Users with their true groups, and raw profiles that hint at them.
 
-    User 0 comes most often, the last one most rarely; what they like hangs on neither.
+    User 0 visits most often, the last one least often; what they like does not depend on it.
 
-    >>> people = Population(Settings(users=1000), seed=0)
+    >>> people = Population(WorldSettings(users=1000), seed=0)
     >>> people.groups.shape, people.profiles.column_names
     ((1000, 5), ['gender', 'age', 'location', 'behaviours'])
     >>> sorted(people.profile(3)), people.profile(3)["location"][:9]
     (['age', 'behaviours', 'gender', 'location'], 'location-')
     """
 
-    def __init__(self, settings: Settings, seed: int) -> None:
+    def __init__(self, settings: WorldSettings, seed: int) -> None:
         self.settings = settings
         self._seed = seed
 
@@ -47,7 +47,7 @@ class Population:
         mixes = np.empty((have.users, GROUPS), np.float32)
         for start, stop in blocks(have.users):
             mixes[start:stop] = random.dirichlet(have.group_mixing * shares, stop - start)
-        lost = np.flatnonzero(~np.isfinite(mixes).all(axis=1))  # every share underflowed
+        lost = np.flatnonzero(~np.isfinite(mixes).all(axis=1))  # all shares underflowed
         mixes[lost] = np.eye(GROUPS)[random.choice(GROUPS, len(lost), p=shares)]
         mixes.flags.writeable = False
         return mixes
@@ -57,7 +57,7 @@ class Population:
         """What a site knows: one row for each user (paper, §5.2.2); null is unknown."""
         have, users = self.settings, self.settings.users
         random = np.random.default_rng([self._seed, 4])
-        # Which of a user's groups shows in each trait: drawn anew, so a mix shows as a mix.
+        # Each trait follows one of the user's groups, drawn separately, so a mix shows as a mix.
         female = np.array(have.female)[self._showing(random)]
         gender = np.where(random.random(users) < female, 0, 1)
         centre = np.array(have.age_centres)[self._showing(random)]
@@ -71,7 +71,7 @@ class Population:
         return pa.table(columns)
 
     def profile(self, user: int) -> dict[str, str | list[str] | None]:
-        """What a site knows of one user."""
+        """What a site knows about one user."""
         row: dict[str, str | list[str] | None] = self.profiles.slice(user, 1).to_pylist()[0]
         return row
 
@@ -99,7 +99,7 @@ class Population:
         tilt = random.normal(0, have.behaviour_tilt, (GROUPS, have.behaviours))
         tilt *= random.random(have.behaviours) < have.telling
         rates = 1 / (1 + np.exp(-(odds + tilt)))
-        # Tilted or not, a behaviour keeps its support among all.
+        # Tilted or not, a behaviour keeps its support among all users.
         rates *= support / (np.array(have.group_shares) @ rates / sum(have.group_shares))
         activity = random.lognormal(*have.activity, have.users)
         seed = np.uint64(random.integers(2**63))
@@ -113,7 +113,7 @@ class Population:
             return counts, codes[:total].copy()
 
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            parts = list(threads.map(draw, blocks(have.users, CHUNK)))
+            parts = list(threads.map(draw, blocks(have.users, CHUNK_USERS)))
         offsets = np.cumsum([0, *np.concatenate([counts for counts, _ in parts])])
         codes = np.concatenate([codes for _, codes in parts])
         values = _one(codes, _names("behaviour", have.behaviours))

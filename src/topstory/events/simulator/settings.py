@@ -1,4 +1,4 @@
-"""Every number of the simulated world, with what it means."""
+"""All parameters of the simulated world."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ GROUPS = 5  # of users, by what they like; and topics of articles: one for each 
 
 
 @dataclass(frozen=True)
-class Settings:
+class WorldSettings:
     """The distributions behind `TodayModule`; log-odds are natural logarithms.
 
     The defaults have the ceilings that the paper's Table 1 suggests; they were set on sixteen
     simulated weeks, not on the noise of one (docs/concepts/simulator.md shows both).
 
-    >>> Settings(users=1000, ctr=0.05).ctr
+    >>> WorldSettings(users=1000, ctr=0.05).ctr
     0.05
-    >>> Settings(ctr=5)
+    >>> WorldSettings(ctr=5)
     Traceback (most recent call last):
     ...
     ValueError: ctr must lie between 0 and 1, got 5
@@ -80,7 +80,7 @@ class Settings:
 
 
 PAIRS = ("behaviour_support", "activity", "pool")
-MOST = 2**31 - 1  # users and categories are numbered in 32 bits
+MAX_COUNT = 2**31 - 1  # users and categories are numbered with 32 bits
 COUNTS = ("users", "ages", "locations", "behaviours", "url_categories", "editor_categories")
 SHARES = ("ctr", "behaviour_support", "unknown", "female", "telling", "fidelity", "group_shares")
 SIGNED = ("group_rates", "topic_popularity", "age_centres", "activity", "affinity")
@@ -89,8 +89,8 @@ SIGNED = ("group_rates", "topic_popularity", "age_centres", "activity", "affinit
 def _check(name: str, value: Any) -> None:
     if name in COUNTS and (not isinstance(value, int) or value < 1):
         raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
-    if name in COUNTS and value > MOST:
-        raise ValueError(f"{name} must be at most {MOST}, got {value!r}")
+    if name in COUNTS and value > MAX_COUNT:
+        raise ValueError(f"{name} must be at most {MAX_COUNT}, got {value!r}")
     if not isinstance(value, int | float) or not -1e9 < value < 1e10:
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     if (name in SHARES and not 0 <= value <= 1) or (name == "ctr" and not 0 < value < 1):

@@ -1,4 +1,4 @@
-"""What a site sees of users and articles: raw profiles, features made of them, or the truth."""
+"""What a site knows of users and articles: raw profiles, features, or the true groups."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from topstory.events.columns.articles import ArticleTable
-from topstory.events.columns.profiles import MANY, as_profiles
-from topstory.events.simulator.newsroom import Article
+from topstory.events.columns.profiles import MANY_CATEGORIES, as_profiles
+from topstory.events.simulator.newsroom import SimulatedArticle
 from topstory.events.simulator.population import Population
-from topstory.events.simulator.window import Window
+from topstory.events.simulator.window import WorldWindow
 
 
 class Features(Protocol):
-    """Makes contexts of raw profiles, as a fitted `FeatureBuilder` does."""
+    """Makes contexts from raw profiles, as a fitted `FeatureBuilder` does."""
 
     def users(self, profiles: pa.Table, /) -> npt.NDArray[Any]:
         """(V, d)."""
@@ -28,15 +28,15 @@ class Features(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Sight:
-    """Contexts of all users, and how the articles of a window appear."""
+class SiteView:
+    """The contexts of all users, and how articles are described."""
 
     contexts: npt.NDArray[np.float32]  # (V, d)
-    profiles: pa.Table | None  # of the users, if they are to be in the log
+    profiles: pa.Table | None  # of the users, if the log is to have them
     features: Features | None
     true: bool  # the contexts are the users' groups, and the articles' features their topics
 
-    def articles(self, window: Window) -> ArticleTable:
+    def articles(self, window: WorldWindow) -> ArticleTable:
         """The window's articles as a log has them."""
         profiles = article_profiles(window.articles)
         features = None
@@ -47,8 +47,8 @@ class Sight:
         return ArticleTable(window.ids, features, None if self.profiles is None else profiles)
 
 
-def look(people: Population, raw: bool, features: Features | None) -> Sight:
-    """Through `features`; else with `raw` at the constant alone; else at the true groups."""
+def site_view(people: Population, raw: bool, features: Features | None) -> SiteView:
+    """Contexts made by `features`; else, with `raw`, the constant alone; else the true groups."""
     if features is not None:
         contexts = np.asarray(features.users(people.profiles), np.float32)
         if contexts.ndim != 2 or len(contexts) != people.settings.users:
@@ -61,14 +61,16 @@ def look(people: Population, raw: bool, features: Features | None) -> Sight:
         contexts = constant if raw else np.column_stack((people.groups, constant))
     contexts.flags.writeable = False
     profiles = as_profiles("profiles", people.profiles) if raw else None
-    return Sight(contexts, profiles, features, true=features is None and not raw)
+    return SiteView(contexts, profiles, features, true=features is None and not raw)
 
 
-def article_profiles(articles: Sequence[Article]) -> pa.Table:
-    """What the newsroom tells of its articles: one row each."""
+def article_profiles(articles: Sequence[SimulatedArticle]) -> pa.Table:
+    """The raw profiles of articles, one row each."""
     return pa.table(
         {
-            "url_categories": pa.array([list(a.url_categories) for a in articles], MANY),
-            "editor_categories": pa.array([list(a.editor_categories) for a in articles], MANY),
+            "url_categories": pa.array([list(a.url_categories) for a in articles], MANY_CATEGORIES),
+            "editor_categories": pa.array(
+                [list(a.editor_categories) for a in articles], MANY_CATEGORIES
+            ),
         }
     )

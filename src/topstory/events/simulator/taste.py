@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.simulator.newsroom import Article, topics_of
-from topstory.events.simulator.settings import GROUPS, Settings
+from topstory.events.simulator.newsroom import SimulatedArticle, topics_of
+from topstory.events.simulator.settings import GROUPS, WorldSettings
 
 Floats = npt.NDArray[np.float64]
 
@@ -20,12 +20,12 @@ class Taste:
     please. How much a group clicks at all, and how well a topic does, are settings of their own;
     so topics are centred over all who click, large and keen groups counting for more.
 
-    >>> matrix = Taste(Settings(), seed=0).matrix
+    >>> matrix = Taste(WorldSettings(), seed=0).matrix
     >>> matrix.shape, np.abs(matrix.sum(axis=1)).max() < 1e-9, round(float(matrix.std()), 6)
     ((5, 5), np.True_, 1.0)
     """
 
-    def __init__(self, settings: Settings, seed: int) -> None:
+    def __init__(self, settings: WorldSettings, seed: int) -> None:
         self._settings = settings
         random = np.random.default_rng([seed, 5])
         matrix = settings.affinity * np.eye(GROUPS) + random.normal(0, 1, (GROUPS, GROUPS))
@@ -34,7 +34,7 @@ class Taste:
         matrix -= matrix.mean(axis=1, keepdims=True)
         self.matrix = matrix / matrix.std()  # (user groups, topics)
 
-    def appeal(self, articles: Sequence[Article]) -> Floats:
+    def appeal(self, articles: Sequence[SimulatedArticle]) -> Floats:
         """(A, GROUPS) what each user group adds to the log-odds of a click on each article."""
         have = self._settings
         liking = have.preference * topics_of(articles) @ self.matrix.T

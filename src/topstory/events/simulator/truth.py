@@ -1,4 +1,4 @@
-"""Ceilings: the CTR that each kind of model could reach at best, without noise."""
+"""Ceilings: the best CTR that each kind of model can reach, without noise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.simulator.window import Window
+from topstory.events.simulator.window import WorldWindow
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,12 +27,12 @@ class Ceilings:
 
 
 def ceilings(
-    window: Window,
+    window: WorldWindow,
     groups: npt.NDArray[np.float32],
     contexts: npt.NDArray[np.float32],
     features: Floats | None,
 ) -> Ceilings:
-    """Of users drawn as they visit: their groups (n, GROUPS) and contexts (n, d).
+    """Of users drawn as often as they visit, given by groups (n, GROUPS) and contexts (n, d).
 
     Hours count by their visits. The linear models are fitted by least squares to the true
     probabilities themselves, each article's over its life.
@@ -76,7 +76,7 @@ def ceilings(
 
 
 def _each(
-    window: Window, weights: Floats, hours: list[Floats]
+    window: WorldWindow, weights: Floats, hours: list[Floats]
 ) -> Iterator[tuple[float, Floats, npt.NDArray[np.int32]]]:
     """Of each hour: its share of the visits, the users' chances, and its pool."""
     for hour, (weight, chances) in enumerate(zip(weights, hours, strict=True)):
@@ -87,7 +87,7 @@ def _shared(gain: Floats, seen: Floats, gram: Floats, features: Floats) -> Float
     """(A, d) each article's coefficients of x, if those of z = x ⊗ f are shared by all."""
     m = features.shape[1]
     outer = np.einsum("a,ai,aj->ij", seen, features, features)
-    moment = np.einsum("ad,am->dm", gain, features).ravel()
-    beta = np.linalg.pinv(np.kron(gram, outer)) @ moment
+    products = np.einsum("ad,am->dm", gain, features).ravel()
+    beta = np.linalg.pinv(np.kron(gram, outer)) @ products
     coefficients: Floats = features @ beta.reshape(-1, m).T
     return coefficients

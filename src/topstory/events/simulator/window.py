@@ -8,24 +8,24 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.checks import ArrayRecord
+from topstory.events.columns.array_record import ArrayRecord
 from topstory.events.columns.pools import PoolTable
-from topstory.events.simulator.newsroom import Article, Newsroom, day_curve, topics_of
-from topstory.events.simulator.settings import Settings
+from topstory.events.simulator.newsroom import Newsroom, SimulatedArticle, day_curve, topics_of
+from topstory.events.simulator.settings import WorldSettings
 from topstory.events.simulator.taste import Taste
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Window(ArrayRecord):
-    """Whole hours from `start` on, laid out for the kernels.
+class WorldWindow(ArrayRecord):
+    """Hours from `start` on, laid out for the kernels.
 
     An hour's pool and the log-odds of a click on each of its articles do not change within it.
     """
 
     start: int  # hours since 1970
-    articles: tuple[Article, ...]  # of all pools, in order of birth
+    articles: tuple[SimulatedArticle, ...]  # of all pools, in order of birth
     offsets: npt.NDArray[np.int64]  # (H + 1,) where the pool of each hour begins in members
     members: npt.NDArray[np.int32]  # indices into articles
     intercept: Floats  # beside members: log-odds of a click for a user of no group at all
@@ -33,7 +33,9 @@ class Window(ArrayRecord):
     share: Floats  # (H + 1,) the share of the visits that come before each hour
 
     @classmethod
-    def of(cls, newsroom: Newsroom, taste: Taste, start: int, hours: int, level: float) -> Window:
+    def of(
+        cls, newsroom: Newsroom, taste: Taste, start: int, hours: int, level: float
+    ) -> WorldWindow:
         """Lay out the hours from `start`; `level` is added to all log-odds."""
         pools = [newsroom.pool(hour) for hour in range(start, start + hours)]
         articles = tuple(sorted({a for pool in pools for a in pool}, key=lambda a: a.id))
@@ -84,7 +86,7 @@ class Window(ArrayRecord):
         return chances
 
 
-def _shares(have: Settings, start: int, hours: int) -> Floats:
+def _shares(have: WorldSettings, start: int, hours: int) -> Floats:
     swing = min(have.busy_hours, 0.99)
     visits = [1 + swing * day_curve(hour) for hour in range(start, start + hours)]
     total: Floats = np.cumsum([0.0, *visits])

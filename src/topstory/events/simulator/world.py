@@ -1,4 +1,4 @@
-"""The Today Module: a world of users, articles and clicks whose truth is known."""
+"""The Today Module: a simulated world of users, articles and clicks."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from topstory.events.columns.times import SECOND, Moment, moment
+from topstory.events.columns.times import SECOND, TimeLike, parse_time
 from topstory.events.log import EventLog
-from topstory.events.simulator.live import Played, Player, Visit, play, visits_of
+from topstory.events.simulator.live import LivePolicy, LiveResult, Visit, play, visits_of
 from topstory.events.simulator.newsroom import Newsroom
 from topstory.events.simulator.population import Population
-from topstory.events.simulator.random_traffic import Progress, RandomTraffic, Written
-from topstory.events.simulator.settings import Settings
-from topstory.events.simulator.site_view import Features, Sight, look
+from topstory.events.simulator.random_traffic import Progress, RandomTraffic, WrittenLog
+from topstory.events.simulator.settings import WorldSettings
+from topstory.events.simulator.site_view import Features, SiteView, site_view
 from topstory.events.simulator.taste import Taste
 from topstory.events.simulator.truth import Ceilings, ceilings
-from topstory.events.simulator.window import Window
+from topstory.events.simulator.window import WorldWindow
 
 Floats = npt.NDArray[np.float64]
 
-MAY = "2009-05-01"
+DEFAULT_START = "2009-05-01"
 HOUR = 3600 * SECOND
 # Where the overall CTR is set: hours of two weeks of every hour of the day (5 and 24 share no
 # factor), and users from all over the population.
@@ -37,14 +37,14 @@ CALIBRATED_HOURS, CALIBRATED_USERS = range(344_000, 344_000 + 14 * 24, 5), 500
 class TodayModule:
     """A simulated front page, like the one of the paper (§5.1): everything in it is made up.
 
-    The world is one line of time: whoever asks for the first week of May finds the articles of
-    that week, whatever else was asked before. `seed` makes another world; the `seed` of a log makes
-    other visits to this one.
+    The world has one timeline: the first week of May always has the same articles, whatever was
+    asked for before. Another `seed` makes another world; another `seed` of a log makes other visits
+    to this one.
 
     Args:
         seed: of the world: its users, articles and tastes.
         settings: every distribution's parameters; the default is like the paper's data.
-        changes: parameters of `Settings` that differ from them.
+        changes: parameters of `WorldSettings` that differ from them.
 
     >>> import topstory as ts
     >>> world = ts.TodayModule(seed=0, users=10_000)
@@ -55,14 +55,16 @@ class TodayModule:
     True
     """
 
-    def __init__(self, seed: int = 0, settings: Settings | None = None, **changes: Any) -> None:
+    def __init__(
+        self, seed: int = 0, settings: WorldSettings | None = None, **changes: Any
+    ) -> None:
         _check_whole("seed", seed, 0, 2**63 - 1)
         self.seed = seed
-        self.settings = replace(settings or Settings(), **changes)
+        self.settings = replace(settings or WorldSettings(), **changes)
         self.population = Population(self.settings, seed)
         self.newsroom = Newsroom(self.settings, seed)
         self.taste = Taste(self.settings, seed)
-        self._sights: list[tuple[bool, Features | None, Sight]] = []
+        self._views: list[tuple[bool, Features | None, SiteView]] = []
 
     def __repr__(self) -> str:
         return f"<TodayModule: {self.settings.users:,} simulated users, seed={self.seed}>"
@@ -72,7 +74,7 @@ class TodayModule:
     def random_log(
         self,
         events: int,
-        start: Moment = MAY,
+        start: TimeLike = DEFAULT_START,
         days: float = 1,
         *,
         seed: int = 0,
@@ -84,7 +86,7 @@ class TodayModule:
 
         Args:
             events: how many.
-            start: the first moment, a whole hour in UTC.
+            start: when the log begins, a whole hour in UTC.
             days: how many they are spread over; rounded up to a whole hour.
             seed: of the visits: another seed, other visits to the same world.
             raw: keep the raw profiles of users and articles; the contexts are then the constant
@@ -99,7 +101,7 @@ class TodayModule:
         self,
         out: str | PathLike[str],
         events: int,
-        start: Moment = MAY,
+        start: TimeLike = DEFAULT_START,
         days: float = 1,
         *,
         seed: int = 0,
@@ -107,7 +109,7 @@ class TodayModule:
         features: Features | None = None,
         format: str = "log",
         progress: Progress | None = None,
-    ) -> Written:
+    ) -> WrittenLog:
         """The same log, streamed to disk: for more events than fit in memory.
 
         `format` is "log" for a folder, or "r6a" for a file of Yahoo's text.
@@ -119,13 +121,13 @@ class TodayModule:
     def visits(
         self,
         events: int,
-        start: Moment = MAY,
+        start: TimeLike = DEFAULT_START,
         days: float = 1,
         *,
         seed: int = 0,
         features: Features | None = None,
     ) -> Iterator[Visit]:
-        """Raw visits one by one, to drive a live server: who comes when, and what they would click.
+        """Visits one by one, to drive a live service: who comes when, and what they would click.
 
         >>> world = TodayModule(users=1000)
         >>> visit = next(world.visits(events=10))
@@ -138,29 +140,29 @@ class TodayModule:
 
     def live(
         self,
-        policy: Player,
+        policy: LivePolicy,
         trials: int,
-        start: Moment = MAY,
+        start: TimeLike = DEFAULT_START,
         days: float = 1,
         *,
         seed: int = 0,
         features: Features | None = None,
         deployment: bool = False,
-    ) -> Played:
-        """Play a policy against the world; it learns. With its true regret.
+    ) -> LiveResult:
+        """Run a policy that learns against the world, and measure its true regret.
 
         `deployment` also asks for its greedy choice at each visit, which doubles the work.
         """
         window = self.window(start, days)
-        table = self._sight(False, features).articles(window)
+        table = self._view(False, features).articles(window)
         visits = self.visits(trials, start, days, seed=seed, features=features)
         return play(policy, visits, dict(table.mapping), deployment)
 
     def logged_by(
         self,
-        policy: Player,
+        policy: LivePolicy,
         events: int,
-        start: Moment = MAY,
+        start: TimeLike = DEFAULT_START,
         days: float = 1,
         *,
         seed: int = 0,
@@ -179,9 +181,9 @@ class TodayModule:
     # -- truth --
 
     def expected_payoff(
-        self, users: npt.ArrayLike, articles: str | list[str], when: Moment
+        self, users: npt.ArrayLike, articles: str | list[str], when: TimeLike
     ) -> Floats:
-        """The true probability that users (by number) click on articles at a moment.
+        """The true probability that users (by number) click on articles at some time.
 
         One article for all users, or one for each.
 
@@ -195,7 +197,7 @@ class TodayModule:
         ids = [articles] * len(numbers) if isinstance(articles, str) else list(articles)
         if len(ids) != len(numbers):
             raise ValueError(f"{len(numbers)} users need as many articles, got {len(ids)}")
-        hour = int(moment(when) // HOUR)
+        hour = int(parse_time(when) // HOUR)
         found = [self.newsroom.article(key) for key in ids]
         appeal = self.taste.appeal(found)
         intercept = np.array([self.newsroom.odds(a, hour) for a in found]) + self.level
@@ -205,23 +207,21 @@ class TodayModule:
 
     def ceilings(
         self,
-        start: Moment = MAY,
+        start: TimeLike = DEFAULT_START,
         days: float = 7,
         *,
         users: int = 2000,
         seed: int = 0,
         features: Features | None = None,
     ) -> Ceilings:
-        """What each kind of model could earn at best over a window, free of noise."""
+        """The best CTR that each kind of model can reach over a window, without noise."""
         window = self.window(start, days)
         have = self.settings
         draws = np.random.default_rng([seed, 6]).random(users)
         drawn = (have.users * draws**have.loyalty).astype(np.int64)
-        sight = self._sight(False, features)
-        table = sight.articles(window)
-        return ceilings(
-            window, self.population.groups[drawn], sight.contexts[drawn], table.features
-        )
+        view = self._view(False, features)
+        table = view.articles(window)
+        return ceilings(window, self.population.groups[drawn], view.contexts[drawn], table.features)
 
     @cached_property
     def level(self) -> float:
@@ -241,20 +241,20 @@ class TodayModule:
         level: float = brentq(surplus, -40.0, 40.0, xtol=1e-9)
         return level
 
-    def window(self, start: Moment = MAY, days: float = 1) -> Window:
+    def window(self, start: TimeLike = DEFAULT_START, days: float = 1) -> WorldWindow:
         """The articles, pools and log-odds of some days."""
-        at = moment(start)
+        at = parse_time(start)
         if at % HOUR:
             raise ValueError(f"start must be a whole hour in UTC, got {start!r}")
         if not 0 < days <= 3660:
             raise ValueError(f"days must be more than 0 and at most 3660, got {days!r}")
         hours = math.ceil(days * 24 - 1e-9)
-        return Window.of(self.newsroom, self.taste, at // HOUR, hours, self.level)
+        return WorldWindow.of(self.newsroom, self.taste, at // HOUR, hours, self.level)
 
     def _traffic(
         self,
         events: int,
-        start: Moment,
+        start: TimeLike,
         days: float,
         seed: int,
         raw: bool,
@@ -262,25 +262,25 @@ class TodayModule:
     ) -> RandomTraffic:
         _check_whole("events", events, 1, 2**40)
         _check_whole("seed", seed, 0, 2**64 - 1)
-        window, sight = self.window(start, days), self._sight(raw, features)
+        window, view = self.window(start, days), self._view(raw, features)
         return RandomTraffic(
             settings=self.settings,
             window=window,
             groups=self.population.groups,
-            sight=sight,
-            articles=sight.articles(window),
+            view=view,
+            articles=view.articles(window),
             events=int(events),
             seed=seed,
         )
 
-    def _sight(self, raw: bool, features: Features | None) -> Sight:
-        """Made once, so that logs of one world share their users' table."""
-        for seen_raw, seen_features, sight in self._sights:
+    def _view(self, raw: bool, features: Features | None) -> SiteView:
+        """Made once, so that logs of one world share their table of users."""
+        for seen_raw, seen_features, view in self._views:
             if seen_raw == raw and seen_features is features:
-                return sight
-        sight = look(self.population, raw, features)
-        self._sights.append((raw, features, sight))
-        return sight
+                return view
+        view = site_view(self.population, raw, features)
+        self._views.append((raw, features, view))
+        return view
 
 
 def _check_whole(name: str, value: Any, low: int, high: int) -> None:

@@ -1,4 +1,4 @@
-"""One side of the construction, users or articles, once it is fitted."""
+"""One side of a fitted builder: users or articles."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from typing import Any
 import numpy as np
 
 from topstory.engines import Engine
-from topstory.features.clustering.memberships import Compact
+from topstory.features.clustering.memberships import MembershipMap
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.features.encoding.encoder import Encoder, chunks
 from topstory.kernels.compilation import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class FittedSide:
     """Raw profiles are encoded as φ, projected to φᵀR, and belong to clusters there."""
 
     encoder: Encoder
     projection: Floats  # (D, r) R
     soft: SoftClusters
-    compact: Compact  # all of it from φ on, in one step
+    compact: MembershipMap  # all of it from φ on, in one step
 
     def many(self, engine: Engine, profiles: Any, unknown: Counter[str]) -> Floats:
-        """(rows, d) of a table; categories that are not known are added to `unknown`."""
+        """(rows, d) features of a table; unknown categories are counted in `unknown`."""
         table = self.encoder.categories_.checked(profiles)
         out: Floats = np.empty((table.num_rows, self.compact.dimension))
         start = 0
-        for found, strangers in engine.map(_compacted, chunks(table), self):
+        for found, ignored in engine.map(_compacted, chunks(table), self):
             out[start : start + len(found)] = found
             start += len(found)
-            unknown.update(strangers)
+            unknown.update(ignored)
         return out
 
     def one(self, profile: Mapping[str, Any], unknown: Counter[str]) -> Floats:
-        """(d,) of one profile, likewise."""
-        together, apart, strangers = self.encoder.places(profile)
-        if strangers:
-            unknown.update(strangers)
+        """(d,) features of one profile; unknown categories are counted in `unknown`."""
+        together, apart, ignored = self.encoder.places(profile)
+        if ignored:
+            unknown.update(ignored)
         return self.compact.one(together, apart)
 
 
-def _compacted(table: Any, side: Side) -> tuple[Floats, Counter[str]]:
+def _compacted(table: Any, side: FittedSide) -> tuple[Floats, Counter[str]]:
     raw, unknown = side.encoder.encode(table)
     return side.compact.many(raw), unknown

@@ -1,4 +1,4 @@
-"""K-means over all users, as a sum over blocks of them, without making their projections."""
+"""K-means over all users, as sums over blocks of users, without computing their projections."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from topstory.features.regression.event_blocks import Sparse, block_count, cut_u
 from topstory.kernels.bilinear import cluster_sums
 from topstory.kernels.compilation import Floats
 
-ITERATIONS = 100
-STILL = 1e-6  # a centre that moves by less than this share of its length stands still
+MAX_ITERATIONS = 100
+MIN_SHIFT = 1e-6  # relative to the length of the centres; smaller moves count as converged
 
 
 def refine(
     engine: Engine, users: Sparse, projection: Floats, centers: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Lloyd's iterations from the given centres, until they stand still.
+    """Lloyd's iterations from the given centres, until they converge.
 
     A user is x = φᵀR. The closest centre follows from φᵀ(Rc), and a cluster's mean of x from its
-    mean of φ: so each user costs by the features that are on.
+    mean of φ. So the cost of a user is proportional to the features that are on.
 
     Args:
-        engine: where the blocks of users are.
+        engine: holds the blocks of users.
         users: (V, D) φ.
         projection: (D, r) R.
         centers: (clusters, r) to begin with.
@@ -34,7 +34,7 @@ def refine(
     """
     sizes = np.diff(users.indptr)
     kept = engine.keep(_rows, cut_users(users, sizes, block_count(users.shape[0])), users)
-    for _ in range(ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         weights = np.ascontiguousarray(projection @ centers.T)  # (D, clusters)
         bias = -(centers**2).sum(axis=1) / 2
         sums, counts = np.zeros((len(centers), users.shape[1])), np.zeros(len(centers))
@@ -45,7 +45,7 @@ def refine(
         moved = np.where(counts[:, None] > 0, means @ projection, centers)  # an empty one stays
         shift = np.linalg.norm(moved - centers, axis=1).max()
         centers = moved
-        if shift <= STILL * np.linalg.norm(centers, axis=1).max():
+        if shift <= MIN_SHIFT * np.linalg.norm(centers, axis=1).max():
             break
     return centers, means, counts
 

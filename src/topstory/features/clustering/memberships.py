@@ -1,4 +1,4 @@
-"""From raw features to the few numbers that policies see, in one linear map and one softmax."""
+"""From raw features to the numbers that policies see: one linear map and one softmax."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from topstory.events.columns.checks import ArrayRecord
+from topstory.events.columns.array_record import ArrayRecord
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.kernels.bilinear import compact_one
 from topstory.kernels.compilation import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Compact(ArrayRecord):
+class MembershipMap(ArrayRecord):
     """Memberships in clusters, principal components if asked for, and the constant last.
 
     With x = φᵀR, exp(−‖x − c‖²/(2·width²)) is exp((xᵀc − ‖c‖²/2)/width²) times what is the same
     for every cluster. So memberships are the softmax of φᵀ(Rc/width²) − ‖c‖²/(2·width²): no x and
-    no distance is ever made, and a user costs by the features that are on.
+    no distance is computed, and the cost of a user is proportional to the features that are on.
     """
 
     weights: Floats  # (D, clusters + components)
@@ -28,7 +28,9 @@ class Compact(ArrayRecord):
     clusters: int
 
     @classmethod
-    def of(cls, projection: Floats, soft: SoftClusters, points: Floats, components: int) -> Compact:
+    def of(
+        cls, projection: Floats, soft: SoftClusters, points: Floats, components: int
+    ) -> MembershipMap:
         """From the projection R (D, r), the clusters in it, and (n, r) points that are in them."""
         principal, mean = components_of(points, components)
         centers, precision = soft.centers_, 1.0 / soft.width_**2

@@ -1,4 +1,4 @@
-"""Where raw features are projected to, so that those who like the same are close together."""
+"""Projection of raw features, so that users who like the same articles are close together."""
 
 from __future__ import annotations
 

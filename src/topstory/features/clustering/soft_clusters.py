@@ -1,4 +1,4 @@
-"""Groups of users or articles, and how much each belongs to them."""
+"""Clusters of users or articles, with soft memberships."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class SoftClusters(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         clusters: how many; the largest comes first.
         above, share: the width is chosen so that for this share of the rows the largest membership
             is above this. 85 % above 0.5 is what the paper's Figure 5 shows.
-        width: of the kernel, if you want to say it yourself.
-        restarts: of k-means, each from a k-means++ start; the best one counts.
+        width: of the kernel; None: fitted.
+        restarts: of k-means, each from a k-means++ start; the best one is kept.
         seed: decides the starts.
 
     >>> X = np.array([[0.0], [0.2], [0.1], [5.0], [5.2]])

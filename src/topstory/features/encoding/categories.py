@@ -1,4 +1,4 @@
-"""Raw profiles as zeros and ones: a column for each category."""
+"""Binary encoding of raw profiles: one column per category."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.learn(kinds, found)
 
     def learn(self, kinds: Mapping[str, bool], categories: Mapping[str, list[str]]) -> Categories:
-        """Take what was learned elsewhere: whether a field holds many, and its categories."""
+        """Set what was learned elsewhere: whether each field holds many, and its categories."""
         self.fields_ = dict(kinds)  # field -> whether it holds any number of categories
         self.categories_ = {name: list(found) for name, found in categories.items()}
         sizes = [len(found) for found in self.categories_.values()]
@@ -66,7 +66,7 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.encode(X)[0]
 
     def encode(self, X: Any) -> tuple[Sparse, Counter[str]]:
-        """The same, and how many categories of each field were not known, and left out."""
+        """The same, and how many unknown categories of each field were ignored."""
         check_is_fitted(self)
         table = self.checked(X)
         rows = table.num_rows
@@ -94,14 +94,14 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return matrix, unknown
 
     def checked(self, X: Any) -> pa.Table:
-        """The table in a log's own form; an error if its fields are not the fitted ones."""
+        """The table in a log's own form; ValueError if its fields are not the fitted ones."""
         if isinstance(X, list | tuple) and all(isinstance(row, Mapping) for row in X):
             X = [self._whole(row) for row in X]
         table = as_profiles("profiles", X)
         if set(table.column_names) != set(self.fields_):
-            strange = sorted(set(table.column_names) - set(self.fields_))
+            unexpected = sorted(set(table.column_names) - set(self.fields_))
             missing = sorted(set(self.fields_) - set(table.column_names))
-            what = f"unknown field {strange[0]!r}" if strange else f"no field {missing[0]!r}"
+            what = f"unknown field {unexpected[0]!r}" if unexpected else f"no field {missing[0]!r}"
             raise ValueError(f"profiles: {what}; a profile has {', '.join(self.fields_)}")
         for name, many in self.fields_.items():
             if pa.types.is_list(table.schema.field(name).type) != many:
@@ -125,7 +125,7 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(names, dtype=object)
 
     def _whole(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """A profile with every field: one that was left out is unknown."""
+        """The profile with every field; missing ones are unknown."""
         nothing: dict[str, Any] = {
             name: [] if many else None for name, many in self.fields_.items()
         }
@@ -147,9 +147,9 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         codes = np.full(len(found), -1, np.int32)
         codes[present] = code[found[present]]
         kept = codes >= 0
-        strangers = int(present.sum() - kept.sum())
-        if strangers:
-            unknown[name] += strangers
+        ignored = int(present.sum() - kept.sum())
+        if ignored:
+            unknown[name] += ignored
         if not many:
             return kept.astype(np.int64), codes[kept]
         sizes = array.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)

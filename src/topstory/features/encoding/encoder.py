@@ -19,12 +19,12 @@ from topstory.features.encoding.categories import Categories, Sparse, row_starts
 from topstory.features.encoding.support import Support
 from topstory.features.encoding.unit_length import UnitLength
 
-CHUNK = 1 << 16  # profiles encoded at a time
+CHUNK_PROFILES = 1 << 16  # profiles encoded at a time
 Threshold = float | Mapping[str, float]
 
 
 class FieldReport(msgspec.Struct, frozen=True):
-    """What became of a field of the raw profiles."""
+    """How a field of the raw profiles is used."""
 
     field: str
     many: bool  # whether it holds any number of categories
@@ -62,7 +62,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         thresholds = self._thresholds(categories)
         fields = categories.field_of()
         support = Support(np.array([thresholds[field] for field in fields]))
-        if not len(fields):  # nothing is known of anybody
+        if not len(fields):  # all profiles are empty
             return self.learn(categories, np.zeros(0), np.zeros(0, bool))
         for part in chunks(table):
             support.partial_fit(categories.transform(part))
@@ -74,7 +74,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         support: npt.NDArray[np.float64],
         kept: npt.NDArray[np.bool_],
     ) -> Encoder:
-        """Take what was learned elsewhere: the categories, their support, which are kept."""
+        """Set what was learned elsewhere: the categories, their support, which are kept."""
         self.categories_, self.support_, self.kept_ = categories, support, kept
         fields = categories.field_of()[kept]
         labels = [categories.fields_[field] and self.apart for field in fields]
@@ -99,13 +99,13 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.encode(X)[0]
 
     def encode(self, X: Any) -> tuple[Sparse, Counter[str]]:
-        """The same, and how many categories of each field were not known, and left out."""
+        """The same, and how many unknown categories of each field were ignored."""
         check_is_fitted(self)
         table = self.categories_.checked(X)
         parts, unknown = [], Counter[str]()
         for part in chunks(table):
-            binary, strangers = self.categories_.encode(part)
-            unknown += strangers
+            binary, ignored = self.categories_.encode(part)
+            unknown += ignored
             parts.append(self._unit(binary[:, self.kept_]))
         if not parts:
             return self._unit(self.categories_.transform(table)[:, self.kept_]), unknown
@@ -171,26 +171,26 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array([*names, "constant"], dtype=object)
 
     def check_kept(self, who: str) -> None:
-        """Refuse if no category is left, so that all rows look alike."""
+        """Raise ValueError if no category is kept: all rows would look alike."""
         if self.kept_.any():
             return
         if not len(self.kept_):
-            raise ValueError(f"the profiles of the {who} are all empty: nothing tells them apart")
+            raise ValueError(f"the profiles of the {who} are all empty: they cannot be told apart")
         most = int(self.support_.argmax())
         name = self.categories_.get_feature_names_out()[most]
         raise ValueError(
             f"support {self.support!r}: no category of the {who} has it; the most frequent, "
-            f"{name}, has {self.support_[most]:.3g}: ask for less"
+            f"{name}, has {self.support_[most]:.3g}: choose less"
         )
 
     def _thresholds(self, categories: Categories) -> dict[str, float]:
         if not isinstance(self.support, Mapping):
             _check_share("support", self.support)
             return dict.fromkeys(categories.fields_, float(self.support))
-        strange = sorted(set(self.support) - set(categories.fields_))
-        if strange:
+        unexpected = sorted(set(self.support) - set(categories.fields_))
+        if unexpected:
             raise ValueError(
-                f"support: unknown field {strange[0]!r}; a profile has "
+                f"support: unknown field {unexpected[0]!r}; a profile has "
                 f"{', '.join(categories.fields_)}"
             )
         for field, share in self.support.items():
@@ -200,12 +200,12 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def chunks(table: pa.Table) -> Iterator[pa.Table]:
     """The table, some rows at a time."""
-    for start in range(0, table.num_rows, CHUNK):
-        yield table.slice(start, CHUNK)
+    for start in range(0, table.num_rows, CHUNK_PROFILES):
+        yield table.slice(start, CHUNK_PROFILES)
 
 
 def stacked(parts: Sequence[Sparse]) -> Sparse:
-    """One below the other."""
+    """The matrices stacked vertically."""
     sizes = np.concatenate([np.diff(part.indptr) for part in parts])
     whole: Sparse = sparse.csr_array(
         (

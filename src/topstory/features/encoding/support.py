@@ -39,7 +39,7 @@ class Support(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return self.partial_fit(X)
 
     def partial_fit(self, X: Any, y: Any = None) -> Support:
-        """Count on, with further rows."""
+        """Count further rows."""
         first = not hasattr(self, "rows_")
         X = validate_data(self, X, accept_sparse="csr", reset=first)
         if first:

@@ -17,7 +17,7 @@ CONSTANT = "constant"
 
 # Ignored: scikit-learn is not typed.
 class UnitLength(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Each row is made one of unit length, and the constant 1 is put last (paper, §5.2.2).
+    """Scales each row to unit length and appends the constant 1 (paper, §5.2.2).
 
     So k features that are on become 1/√k each. A row without any stays 0.
 

@@ -14,10 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from topstory.engines import Engine, engine
 from topstory.events.folder.stream import RawFolder
-from topstory.features.regression.early_stopping import LAST_BATCH, Step, Watch
-from topstory.features.regression.event_blocks import block_count, cut_events
-from topstory.features.regression.folder_blocks import FolderBlocks
-from topstory.features.regression.labels import check_clicks, check_mean, held_out, share_held_out
+from topstory.features.regression.early_stopping import LAST_BATCH, EarlyStopping, Step
+from topstory.features.regression.event_blocks import FolderBlocks, block_count, cut_events
+from topstory.features.regression.labels import (
+    check_clicks,
+    check_mean,
+    held_out_mask,
+    share_held_out,
+)
 from topstory.features.regression.lbfgs import minimise
 from topstory.features.regression.mini_batches import MiniBatches
 from topstory.features.regression.objective import Objective
@@ -106,12 +110,12 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             visitor: (n,) the event's row of `users`.
             shown: (n,) the event's row of `articles`.
             clicks: (n,) between 0 and 1.
-            progress: told after each iteration.
+            progress: called after each iteration.
         """
         self._check()
         target = np.asarray(clicks, np.float32)
         check_clicks(target)
-        aside = held_out(self.seed, share_held_out(self.held_out, len(target)), len(target))
+        aside = held_out_mask(self.seed, share_held_out(self.held_out, len(target)), len(target))
         features = np.ascontiguousarray(articles, np.float64)  # (A, M)
         matrix = sparse.csr_array(users)
         blocks = cut_events(matrix, len(features), visitor, shown, target, aside)
@@ -132,9 +136,9 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             users: (V, D) φ_u, sparse, in the order of the log's users.
             articles: (A, M) φ_a, in the order of the log's articles.
             source: the folder, which every worker must be able to read.
-            in_memory: a log of more events is read anew for each sum over it; of one with fewer
-                the workers keep the events. Either way the numbers are the same.
-            progress: told after each iteration.
+            in_memory: a log of more events is read again for each sum over it; with fewer, the
+                workers keep the events. Either way the numbers are the same.
+            progress: called after each iteration.
         """
         self._check()
         total = source.contents.events
@@ -154,7 +158,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, objective: Objective, progress: Callable[[Step], None] | None
     ) -> BilinearLogistic:
         check_mean(objective.mean)
-        watch = Watch(objective, self.patience, progress)
+        watch = EarlyStopping(objective, self.patience, progress)
         minimise(objective, self.ridge, watch, self.max_iter, self.tol)
         self.shown_ = objective.shown
         self.coef_ = watch.best[:-1].reshape(objective.shape)
@@ -173,7 +177,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         passes: int,
         progress: Callable[[Step], None] | None = None,
     ) -> BilinearLogistic:
-        """Fit by mini-batches, on (visitor, shown, clicks) that `events` gives anew each pass."""
+        """Fit by mini-batches, on (visitor, shown, clicks) that `events` returns for each pass."""
         self._check()
         features = np.ascontiguousarray(articles, np.float64)
         counts = np.zeros(len(features), np.int64)

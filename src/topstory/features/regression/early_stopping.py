@@ -1,4 +1,4 @@
-"""How a fit goes on, and when to stop it."""
+"""The progress of a fit, and when to stop it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sklearn.metrics import roc_auc_score
 from topstory.features.regression.objective import Objective, mean_log_loss
 from topstory.kernels.compilation import Floats
 
-# What a model's log loss and AUC are of.
+# The events that a model's log loss and AUC are measured on.
 HELD_OUT, LAST_BATCH, LEARNED = "held out", "last batch", "learned"
 
 
 class Step(msgspec.Struct, frozen=True):
-    """How good the fit was after an iteration."""
+    """The quality of the fit after an iteration."""
 
     iteration: int
     loss: float | None  # mean log loss of the events learned from
@@ -24,8 +24,8 @@ class Step(msgspec.Struct, frozen=True):
     auc: float | None  # of those held out: the chance that a click scores above a non-click
 
 
-class Watch:
-    """Told of each iteration; ends the fit when the held-out events gain no more from it."""
+class EarlyStopping:
+    """Called after each iteration; stops the fit when the held-out loss no longer improves."""
 
     def __init__(
         self, objective: Objective, patience: int, progress: Callable[[Step], None] | None
@@ -36,7 +36,7 @@ class Watch:
         self._best = 0
 
     def see(self, x: Floats) -> None:
-        """Look at W and the intercept; StopIteration ends the fit."""
+        """Record an iteration's W and intercept; raises StopIteration to end the fit."""
         first = not self.history
         loss = None if first else self._objective.loss
         held_out = auc = None
@@ -64,7 +64,7 @@ class Watch:
 
     @property
     def scored_on(self) -> str:
-        """What that log loss is of."""
+        """The events that the log loss is measured on."""
         return LEARNED if self.history[self._best].held_out_loss is None else HELD_OUT
 
     @property

@@ -1,4 +1,4 @@
-"""Events cut into blocks, over which a fit is a sum."""
+"""Events split into blocks; the loss and its gradient are sums over blocks."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from topstory.events.folder.stream import FileGroup, RawFolder
+from topstory.features.regression.labels import check_clicks, held_out_mask
 from topstory.kernels.bilinear import counting_sort, log_loss, scores, second_moments
 from topstory.kernels.compilation import Counters, Floats, Slots
 
 Values = npt.NDArray[np.float32]
 Sparse = sparse.csr_array[Any, tuple[int, int]]
-Rows = tuple[Counters, Slots, Values]  # of users: indptr, indices and values of their φ
+UserRows = tuple[Counters, Slots, Values]  # of users: indptr, indices and values of their φ
 
-EVENTS = 250_000  # of a block, about: each has a gradient of its own, which must be worth it
-FEWEST, MOST = 4, 64  # blocks
-TILE = 8192  # users, whose raw features stay in the cache
+BLOCK_EVENTS = 250_000  # about; each block has its own gradient, which must be worth it
+MIN_BLOCKS, MAX_BLOCKS = 4, 64  # blocks
+TILE_USERS = 8192  # so many users' raw features stay in the cache
 
 
 def block_count(rows: int) -> int:
-    """How many blocks, whatever the engine: so sums are added in one order, and come out the same.
+    """How many blocks; the same for all engines, so that sums are added in the same order.
 
     >>> block_count(1000), block_count(2_000_000), block_count(10**9)
     (4, 8, 64)
     """
-    return min(MOST, max(FEWEST, rows // EVENTS))
+    return min(MAX_BLOCKS, max(MIN_BLOCKS, rows // BLOCK_EVENTS))
 
 
 @dataclass(frozen=True, eq=False)
-class Events:
-    """Some events, in cells: a cell for each tile of users and article."""
+class EventCells:
+    """Events sorted into cells: one cell for each tile of users and each article."""
 
     row: Slots  # (n,) the user
     starts: Counters  # (tiles · A + 1,) where each cell's events begin
@@ -50,10 +52,10 @@ class Events:
     @classmethod
     def of(
         cls, row: npt.NDArray[Any], shown: npt.NDArray[Any], clicks: Values, articles: int
-    ) -> Events:
+    ) -> EventCells:
         """From events in any order."""
         first = int(row.min()) if len(row) else 0
-        tile = (row - first) // TILE
+        tile = (row - first) // TILE_USERS
         cell = (tile * articles + shown).astype(np.int32)
         cells = -(-(int(cell.max(initial=0)) + 1) // articles) * articles
         order, starts = sorted_by(cell, cells)
@@ -61,13 +63,15 @@ class Events:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """Some events: to learn from, and held out. Their users' φ are given with each question."""
+class EventBlock:
+    """Events to learn from, and events held out. Their users' φ are passed to each method."""
 
-    learned: Events
-    held_out: Events
+    learned: EventCells
+    held_out: EventCells
 
-    def loss(self, users: Rows, weights: Floats, intercept: float) -> tuple[float, float, Floats]:
+    def loss(
+        self, users: UserRows, weights: Floats, intercept: float
+    ) -> tuple[float, float, Floats]:
         """Log loss, its slope by the intercept, and its gradient (A, D) by Wφ_a."""
         gradient: Floats = np.zeros(weights.shape)
         events = self.learned
@@ -76,14 +80,14 @@ class Block:
         )
         return loss, slope, gradient
 
-    def scores(self, users: Rows, weights: Floats, intercept: float) -> Floats:
+    def scores(self, users: UserRows, weights: Floats, intercept: float) -> Floats:
         """The scores of the events that are held out."""
         out: Floats = np.empty(len(self.held_out))
         scores(*users, self.held_out.row, self.held_out.starts, weights, intercept, out)
         return out
 
-    def moments(self, users: Rows, width: int, every: int) -> tuple[float, Floats]:
-        """Σ φ_u φ_uᵀ (D, D) over the events learned from of every so-manieth user; how many."""
+    def moments(self, users: UserRows, width: int, every: int) -> tuple[float, Floats]:
+        """Of every `every`-th user: how many events to learn from, and their Σ φ_u φ_uᵀ (D, D)."""
         times = np.bincount(self.learned.row)[::every].astype(np.float64)
         came = np.flatnonzero(times)
         half: Floats = np.zeros((width, width))
@@ -96,7 +100,7 @@ class Block:
 
 
 def sorted_by(keys: Slots, size: int) -> tuple[Slots, Counters]:
-    """The order that sorts keys from 0 … size − 1, equal ones as they were; where each begins.
+    """The stable order that sorts keys from 0 … size − 1, and where each key begins.
 
     >>> order, starts = sorted_by(np.array([2, 0, 2, 1], np.int32), 4)
     >>> order.tolist(), starts.tolist()
@@ -116,7 +120,7 @@ def cut_users(users: Sparse, share: npt.NDArray[Any], blocks: int) -> Iterator[t
     yield from zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
 
 
-def rows_of(users: Sparse, start: int = 0, stop: int | None = None) -> Rows:
+def rows_of(users: Sparse, start: int = 0, stop: int | None = None) -> UserRows:
     """The users start … stop − 1 as CSR arrays; indices and values are views."""
     stop = users.shape[0] if stop is None else stop
     indptr = users.indptr[start : stop + 1].astype(np.int64)
@@ -136,16 +140,39 @@ def cut_events(
     clicks: Values,
     held_out: npt.NDArray[np.bool_],
     blocks: int | None = None,
-) -> Iterator[Block]:
-    """Blocks of events; a user's events are all in one, so that few users' φ are looked at."""
+) -> Iterator[EventBlock]:
+    """Blocks of events. All events of a user are in one block, so a block needs few users' φ."""
     order, ends = sorted_by(visitor.astype(np.int32, copy=False), users.shape[0])
     share = np.diff(ends)
     for start, stop in cut_users(users, share, blocks or block_count(len(visitor))):
         mine = order[ends[start] : ends[stop]]
         aside = held_out[mine]
-        yield Block(
+        yield EventBlock(
             *(
-                Events.of(visitor[rows], shown[rows], clicks[rows], articles)
+                EventCells.of(visitor[rows], shown[rows], clicks[rows], articles)
                 for rows in (mine[~aside], mine[aside])
+            )
+        )
+
+
+@dataclass(frozen=True)
+class FolderBlocks:
+    """Makes a block from files of a log; small enough to send to every worker."""
+
+    source: RawFolder
+    share: float  # of the events, to hold out
+    seed: int
+
+    def __call__(self, part: FileGroup) -> EventBlock:
+        """The events of some files, with those held out separated."""
+        visitor, shown, clicks = self.source.read(part)
+        if len(clicks):  # files may be empty, even if the log is not
+            check_clicks(clicks)
+        aside = held_out_mask(self.seed, self.share, part.events, part.start)
+        articles = len(self.source.article_ids)
+        return EventBlock(
+            *(
+                EventCells.of(visitor[some], shown[some], clicks[some], articles)
+                for some in (~aside, aside)
             )
         )

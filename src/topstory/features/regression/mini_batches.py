@@ -17,7 +17,7 @@ from topstory.features.regression.objective import Objective, mean_log_loss
 from topstory.kernels.compilation import Floats
 
 BATCH = 20_000  # events of a step
-RATE, FIRST, SECOND, TINY = 0.1, 0.9, 0.999, 1e-8  # Adam's step, its two memories, its floor
+RATE, FIRST, SECOND, TINY = 0.1, 0.9, 0.999, 1e-8  # Adam: step size, two decay rates, epsilon
 
 
 class MiniBatches:
@@ -50,7 +50,7 @@ class MiniBatches:
 
     @property
     def intercept(self) -> float:
-        """What every score has."""
+        """The intercept of all scores."""
         return float(self._x[-1])
 
     def learn(
@@ -60,7 +60,7 @@ class MiniBatches:
         clicks: npt.NDArray[Any],
         progress: Callable[[Step], None] | None = None,
     ) -> None:
-        """Take events, as many as there are, batch after batch in their order."""
+        """Learn from events, batch by batch in their order."""
         for start in range(0, len(visitor), BATCH):
             part = slice(start, start + BATCH)
             self._step(visitor[part], shown[part], clicks[part].astype(np.float32))

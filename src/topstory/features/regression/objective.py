@@ -1,4 +1,4 @@
-"""What the bilinear regression minimises, as a sum over blocks of events."""
+"""The objective of the bilinear regression, as a sum over blocks of events."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.engines import Engine, Kept
-from topstory.features.regression.event_blocks import Block, Rows, Sparse, Values, rows_of
+from topstory.features.regression.event_blocks import EventBlock, Sparse, UserRows, Values, rows_of
 from topstory.kernels.compilation import Counters, Floats
 
 Model = tuple[Floats, float]  # (A, D) Wφ_a of each article, and the intercept
-Read = Callable[[Any], Block]
+Read = Callable[[Any], EventBlock]
 
 
 class Objective:
@@ -22,13 +22,13 @@ class Objective:
     Its argument x is W (D, M), row by row, and the intercept, which is not penalised.
 
     Args:
-        engine: where the sums are made.
+        engine: computes the sums.
         users: (V, D) φ_u; the engine keeps them, once on each machine.
         articles: (A, M) φ_a.
         ridge: the penalty of W.
-        parts: the blocks, or what `read` makes a block of.
-        read: makes a block; the workers call it, so events never come here.
-        keep: whether the workers keep their blocks; False: they make them anew each time.
+        parts: the blocks, or what `read` makes blocks from.
+        read: makes a block; the workers call it, so events never pass through this process.
+        keep: whether the workers keep their blocks; if not, they make them each time.
     """
 
     def __init__(
@@ -43,21 +43,21 @@ class Objective:
     ) -> None:
         self._engine = engine
         self._count, self._width = users.shape
-        # Any: the engine puts the kept rows in its place.
+        # Any: the engine replaces it by the kept rows.
         self._users: Any = engine.keep(_itself, [rows_of(users)], None)[0]
         self._articles = articles  # (A, M)
         self._ridge = ridge
         self._read = read or _block
-        self._parts: list[Kept[Block]] | Sequence[Any] = parts
+        self._parts: list[Kept[EventBlock]] | Sequence[Any] = parts
         if keep:
             self._parts, self._read = engine.keep(_made, parts, (self._read,)), _block
-        told: list[_Told] = list(self._each(_told, len(articles)))
-        self.learned = sum(part.learned for part in told)  # how many events
-        self.mean = sum(part.clicks for part in told) / max(1, self.learned)
-        shown: Counters = np.sum([part.shown for part in told], axis=0)
+        summaries: list[_BlockSummary] = list(self._each(_summary, len(articles)))
+        self.learned = sum(part.learned for part in summaries)  # how many events
+        self.mean = sum(part.clicks for part in summaries) / max(1, self.learned)
+        shown: Counters = np.sum([part.shown for part in summaries], axis=0)
         self.shown = shown  # (A,) how many events have shown each article
-        self.clicks: Values = np.concatenate([part.held_out for part in told])
-        self.loss = float("nan")  # mean log loss of the events learned from, when last asked
+        self.clicks: Values = np.concatenate([part.held_out for part in summaries])
+        self.loss = float("nan")  # mean log loss of the events learned from, at the last evaluation
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -98,34 +98,36 @@ class Objective:
         moments: Floats = (self._articles.T * share) @ self._articles
         return moments
 
-    def _each(self, question: Callable[[Block, Rows, Any], Any], given: Any) -> Any:
-        asked = (self._users, self._read, question, given)
-        return self._engine.map(_answer, self._parts, asked)
+    def _each(self, question: Callable[[EventBlock, UserRows, Any], Any], given: Any) -> Any:
+        shared = (self._users, self._read, question, given)
+        return self._engine.map(_answer, self._parts, shared)
 
     def _model(self, x: Floats) -> tuple[Floats, Model]:
         W = x[:-1].reshape(-1, self._articles.shape[1])
         return W, (np.ascontiguousarray(self._articles @ W.T), float(x[-1]))
 
 
-def _itself(value: Rows, _: None) -> Rows:
+def _itself(value: UserRows, _: None) -> UserRows:
     return value
 
 
-def _block(block: Block) -> Block:
+def _block(block: EventBlock) -> EventBlock:
     return block
 
 
-def _made(part: Any, shared: tuple[Read]) -> Block:
+def _made(part: Any, shared: tuple[Read]) -> EventBlock:
     return shared[0](part)
 
 
-def _answer(part: Any, asked: tuple[Rows, Read, Callable[[Block, Rows, Any], Any], Any]) -> Any:
-    users, read, question, given = asked
+def _answer(
+    part: Any, shared: tuple[UserRows, Read, Callable[[EventBlock, UserRows, Any], Any], Any]
+) -> Any:
+    users, read, question, given = shared
     return question(read(part), users, given)
 
 
-class _Told(NamedTuple):
-    """What is asked of every block, once."""
+class _BlockSummary(NamedTuple):
+    """Facts about a block."""
 
     learned: int  # events
     clicks: float  # in them
@@ -133,20 +135,20 @@ class _Told(NamedTuple):
     held_out: Values  # clicks
 
 
-def _told(block: Block, _: Rows, articles: int) -> _Told:
+def _summary(block: EventBlock, _: UserRows, articles: int) -> _BlockSummary:
     clicks = float(block.learned.clicks.sum(dtype=np.float64))
-    return _Told(len(block.learned), clicks, block.shown(articles), block.held_out.clicks)
+    return _BlockSummary(len(block.learned), clicks, block.shown(articles), block.held_out.clicks)
 
 
-def _loss(block: Block, users: Rows, model: Model) -> tuple[float, float, Floats]:
+def _loss(block: EventBlock, users: UserRows, model: Model) -> tuple[float, float, Floats]:
     return block.loss(users, *model)
 
 
-def _scores(block: Block, users: Rows, model: Model) -> Floats:
+def _scores(block: EventBlock, users: UserRows, model: Model) -> Floats:
     return block.scores(users, *model)
 
 
-def _moments(block: Block, users: Rows, given: tuple[int, int]) -> tuple[float, Floats]:
+def _moments(block: EventBlock, users: UserRows, given: tuple[int, int]) -> tuple[float, Floats]:
     return block.moments(users, *given)
 
 

@@ -1,4 +1,4 @@
-"""Coordinates in which the regression's loss is about as curved in every direction."""
+"""A preconditioner: coordinates in which the loss has about the same curvature everywhere."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from scipy import linalg
 from topstory.features.regression.objective import Objective
 from topstory.kernels.compilation import Floats
 
-WIDEST = 3000  # features: an eigenbasis of more costs more than it saves
-USERS = 30_000  # whose moments are taken for those of all
-FLATTEST = 1e-6  # no direction is taken for flatter than this share of the most curved one
+MAX_FEATURES = 3000  # an eigenbasis of more costs more than it saves
+SAMPLE_USERS = 30_000  # whose moments stand for those of all
+MIN_CURVATURE = 1e-6  # as a share of the largest curvature
 
 
 @dataclass(frozen=True, eq=False)
-class Coordinates:
+class Preconditioner:
     """W = Q_u (V / scale) Q_aᵀ, so that the loss over V is round, and few steps find its minimum.
 
     With click probability p, the curvature is p(1 − p)·Σ zzᵀ + ridge. In random exploration who
@@ -32,13 +32,13 @@ class Coordinates:
     intercept: float
 
     @classmethod
-    def of(cls, objective: Objective, ridge: float) -> Coordinates:
-        """From moments and clicks of the events, but without asking for the loss."""
+    def of(cls, objective: Objective, ridge: float) -> Preconditioner:
+        """From moments and clicks of the events, without evaluating the loss."""
         weight = objective.learned * objective.mean * (1.0 - objective.mean)
-        user_values, users = _axes(objective.user_moments(USERS))
+        user_values, users = _axes(objective.user_moments(SAMPLE_USERS))
         article_values, articles = _axes(objective.article_moments())
         curvature = weight * np.outer(user_values, article_values) + ridge
-        curvature = np.maximum(curvature, FLATTEST * curvature.max())
+        curvature = np.maximum(curvature, MIN_CURVATURE * curvature.max())
         return cls(users, articles, np.sqrt(curvature), float(np.sqrt(weight)))
 
     def place(self, v: Floats) -> Floats:

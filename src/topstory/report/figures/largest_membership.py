@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from topstory.report.figures.figure import Figure, Panel
-from topstory.report.records import Report
+from topstory.report.records import Histogram, Report
 from topstory.report.style import look
 
 
 def memberships(report: Report) -> Figure | None:
-    """Figure 5."""
+    """Figure 5 of a report; None if it has no memberships."""
     found = report.histogram
-    if found is None:
-        return None
+    return None if found is None else membership_figure(found, "Users of the tuning log")
+
+
+def membership_figure(found: Histogram, whose: str = "Users") -> Figure:
+    """Figure 5 of any users."""
     middles = [(low + high) / 2 for low, high in zip(found.edges, found.edges[1:], strict=False)]
     bars = {
         "type": "bar",
@@ -28,7 +31,7 @@ def memberships(report: Report) -> Figure | None:
     return Figure(
         "figure5",
         "Figure 5. How clear-cut users are",
-        f"Users of the tuning log by their membership in the closest of the clusters: "
+        f"{whose} by their membership in the closest of the clusters: "
         f"{100 * found.above_half:.0f} % of them are above 0.5 (the paper: 85 %), "
         f"{100 * found.above_four_fifths:.0f} % above 0.8 (the paper: 40 %).",
         (Panel("largest membership", {"data": [bars], "layout": axes}),),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from topstory.files import sync
+from topstory.files import replaced_file, sync
 from topstory.serving.config.loading import BadConfig
 from topstory.serving.config.schema import ROLES, Config, KeyConfig
 from topstory.serving.security.api_keys import new_key
@@ -84,12 +83,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _write(path: Path, text: str) -> None:
     """There whole or not at all, and from the beginning with nobody else's eyes on it."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(fresh, path)
+    with replaced_file(path, mode=0o600) as file:
+        file.write(text.encode())
+    # Again, and strictly: replaced_file accepts a file system that cannot sync folders.
     sync(path.parent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from typing import IO
 
 import msgspec
 
+from topstory.files import locked
 from topstory.policies import Policy
 from topstory.policies import policy as named_policy
 from topstory.serving.config.feature_model import (
@@ -44,7 +44,7 @@ class Opening:
     last: int  # the number of the last record
     features: FeatureModel | None
     kept_features: str | None  # the file that they were read from
-    lock: IO[str]  # held as long as the process lives
+    lock: IO[bytes]  # held as long as the process lives
 
 
 def open_folder(config: Config) -> Opening:
@@ -202,16 +202,14 @@ def _explore_as_configured(policy: Policy, told: PolicyConfig, pool: str) -> Non
             ) from None
 
 
-def _locked(folder: Path) -> IO[str]:
-    lock = (folder / "lock").open("a+")
+def _locked(folder: Path) -> IO[bytes]:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
+        lock = locked(folder / "lock")
+    except BlockingIOError:
         raise BlockingIOError(
             f"{folder}: another process serves from this folder; stop it, or set `data`"
         ) from None
     lock.truncate(0)
-    lock.write(f"{os.getpid()}\n")
+    lock.write(f"{os.getpid()}\n".encode())
     lock.flush()
     return lock

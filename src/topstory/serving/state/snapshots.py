@@ -9,7 +9,6 @@ A snapshot is there whole or not at all. Two are kept, so that a damaged one has
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
@@ -151,10 +150,9 @@ class Snapshots:
             }
         )
         sealed = Sealed(blake2b(contents, digest_size=16).hexdigest(), msgspec.Raw(contents))
-        with (folder / "state.json").open("wb") as file:
-            file.write(msgspec.json.encode(sealed))
-            file.flush()
-            os.fsync(file.fileno())
+        path = folder / "state.json"
+        path.write_bytes(msgspec.json.encode(sealed))
+        sync(path)
         sync(folder)
 
     def read(self, number: int) -> State:

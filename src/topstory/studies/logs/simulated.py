@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from topstory.engines import Engine
-from topstory.events.simulator import Settings, TodayModule
+from topstory.events.simulator import TodayModule, WorldSettings
 from topstory.features import FeatureBuilder
 from topstory.studies.logs.features import (
     SIMULATED_SUPPORT,
@@ -64,7 +64,8 @@ class Simulated:
     @property
     def known_by(self) -> dict[str, str]:
         """Scale, seed and the world's numbers: it is the same each time it is made."""
-        world = repr(Settings(users=self.scale.users))
+        # Under the class's first name: studies begun by earlier versions must go on.
+        world = repr(WorldSettings(users=self.scale.users)).removeprefix("World")
         told = blake2b(world.encode(), digest_size=4).hexdigest()
         known = {
             role: f"{events:,} simulated events in {days:g} {'day' if days == 1 else 'days'} from "

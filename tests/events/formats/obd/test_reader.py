@@ -14,7 +14,7 @@ from tests.events.formats.whole_logs import whole
 from topstory.events import EventLog
 from topstory.events.formats.faults import BadRow, Faults
 from topstory.events.formats.importing import import_log
-from topstory.events.formats.obd.reader import ELSEWHERE
+from topstory.events.formats.obd.reader import OTHER_POSITION
 
 FIXTURE = Path(__file__).parents[3] / "fixtures" / "open_bandit" / "men"
 
@@ -89,11 +89,11 @@ def test_rows_of_other_positions_are_counted_as_left_out(men: Path, tmp_path: Pa
     others = [i for i, row in enumerate(rows_of(men), 2) if row["position"] != "1" and i != 42]
     report = import_log("obd", men, tmp_path / "log", position="1")
     assert report.events == sum(row["position"] == "1" for row in rows)
-    assert report.left_out == {ELSEWHERE: len(others)}
+    assert report.left_out == {OTHER_POSITION: len(others)}
     assert report.skipped == {"the click is not 0 or 1": 1}
     assert report.rows == 300
     assert report.bad == 1 / 300
-    first = report.first[ELSEWHERE]
+    first = report.first[OTHER_POSITION]
     assert (first.line, first.file) == (others[0], str(men))
     assert lines[first.line - 1].startswith(first.text[:40])
     assert import_log("obd", men, tmp_path / "log").left_out == {}

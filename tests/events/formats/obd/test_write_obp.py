@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.events.formats.test_export import KINDS, made
+from tests.events.formats.test_exporting import KINDS, made
 from tests.events.formats.whole_logs import assert_same_articles, assert_same_choices
 
 from topstory.events import EventLog

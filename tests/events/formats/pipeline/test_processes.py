@@ -21,8 +21,8 @@ from tests.events.formats.vw.test_dsjson import line, multi
 from topstory.events.formats import importing
 from topstory.events.formats.faults import BadRow
 from topstory.events.formats.importing import import_log, usual_workers
-from topstory.events.formats.pipeline.lines import Block
-from topstory.events.formats.pipeline.processes import Crew
+from topstory.events.formats.pipeline.lines import LineBlock
+from topstory.events.formats.pipeline.processes import ParserProcesses
 from topstory.events.formats.pipeline.sources import TRUNCATED
 
 ROWS = 60
@@ -57,8 +57,8 @@ MAKERS = {"dsjson": dsjson, "vw": vw, "jsonl": jsonl}
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a few lines."""
-    monkeypatch.setattr("topstory.events.formats.pipeline.sources.PIECE", 1_000)
-    monkeypatch.setattr("topstory.events.formats.pipeline.lines.SIZE", 1_000)
+    monkeypatch.setattr("topstory.events.formats.pipeline.sources.PIECE_BYTES", 1_000)
+    monkeypatch.setattr("topstory.events.formats.pipeline.lines.BLOCK_BYTES", 1_000)
 
 
 def files(folder: Path, format: str) -> list[Path]:
@@ -142,8 +142,11 @@ def test_an_error_in_a_process_is_the_imports_error(tmp_path: Path) -> None:
 
 
 def test_a_process_that_dies_is_told() -> None:
-    block = (Path("day.txt"), Block(1, b"x"))
-    with Crew(1, partial(os._exit, 3)) as crew, pytest.raises(OSError, match=r"day\.txt: .* ended"):
+    block = (Path("day.txt"), LineBlock(1, b"x"))
+    with (
+        ParserProcesses(1, partial(os._exit, 3)) as crew,
+        pytest.raises(OSError, match=r"day\.txt: .* ended"),
+    ):
         list(crew.parse([block]))
 
 
@@ -182,7 +185,7 @@ def test_processes_are_started_where_they_help(
     file = tmp_path / "day.txt"
     file.write_bytes(b"x" * 1_000)
     assert usual_workers("dsjson", [file]) == 1
-    monkeypatch.setattr(importing, "WORTHWHILE", 1_500)
+    monkeypatch.setattr(importing, "MIN_PARALLEL_BYTES", 1_500)
     assert usual_workers("dsjson", [file, file]) == 3
     assert usual_workers("r6a", [file, file]) == usual_workers("csv", [file, file]) == 1
     with pytest.raises(ValueError, match="workers must be at least 1, got 0"):

@@ -12,9 +12,9 @@ from tests.events.formats.whole_logs import whole
 
 from topstory.events import EventLog
 from topstory.events.formats.faults import BadRow, Faults
+from topstory.events.formats.pipeline.descriptions import CHANGED_FEATURES
 from topstory.events.formats.registry import reader
-from topstory.events.formats.vw.actions import CHANGED
-from topstory.events.formats.vw.hashing import Hashing
+from topstory.events.formats.vw.encodings import FeatureHasher
 from topstory.events.formats.vw.named_features import named_features
 
 
@@ -67,7 +67,7 @@ def test_an_event_is_its_label_its_actions_and_its_time(tmp_path: Path) -> None:
 
 
 def test_features_are_hashed_by_name_with_the_constant_last(tmp_path: Path) -> None:
-    log, hashing = log_of(tmp_path, line(), dimensions="8"), Hashing(8)
+    log, hashing = log_of(tmp_path, line(), dimensions="8"), FeatureHasher(8)
     names = ["FromUrl^timeofday=Afternoon", "FromUrl^weather=Sunny", "FromUrl^name=Cathy"]
     expected = hashing.vectors([hashing.places([(name, 1.0) for name in names])])
     np.testing.assert_array_equal(log.users, expected)
@@ -84,7 +84,7 @@ def test_hashing_keeps_inner_products_on_average() -> None:
     wanted = sum(one[name] * other[name] for name in one.keys() & other.keys())
     found = []
     for salt in range(2000):  # other names are another draw of the hash
-        hashing = Hashing(9)
+        hashing = FeatureHasher(9)
         rows = [hashing.places([(f"{salt} {n}", v) for n, v in each.items()])
                 for each in (one, other)]  # fmt: skip
         x, y = hashing.vectors(rows)[:, :-1].astype(float)
@@ -195,7 +195,7 @@ def test_an_action_keeps_the_features_it_came_with(tmp_path: Path) -> None:
     faults = Faults()
     first, later = multi({"id": "a", "x": 1}, {"id": "b"}), multi({"id": "a", "x": 2}, {"id": "b"})
     log = log_of(tmp_path, line(c=first), line(c=later), faults=faults)
-    hashing = Hashing(32)
+    hashing = FeatureHasher(32)
     expected = hashing.vectors([hashing.places([("x", 1.0)])])[0]
     np.testing.assert_array_equal(log.articles["a"], expected)
     assert list(faults.notes.values()) == [1]
@@ -205,8 +205,8 @@ def test_changed_features_are_noted_once_an_event(tmp_path: Path) -> None:
     faults = Faults()
     first, later = [multi({"id": "a", "x": x}, {"id": "b", "x": x}) for x in (1, 2)]
     log_of(tmp_path, line(c=first), *[line(c=later)] * 3, line(c=first), faults=faults)
-    assert faults.notes == {CHANGED: 3}
-    assert (faults.first[CHANGED].line, faults.first[CHANGED].text) == (2, "a")
+    assert faults.notes == {CHANGED_FEATURES: 3}
+    assert (faults.first[CHANGED_FEATURES].line, faults.first[CHANGED_FEATURES].text) == (2, "a")
 
 
 @pytest.mark.parametrize("lacking", ["_label_cost", "_label_probability", "Timestamp", "u"])

@@ -12,8 +12,8 @@ from tests.events.formats.whole_logs import whole
 
 from topstory.events import EventLog
 from topstory.events.formats.faults import BadRow, Faults
-from topstory.events.formats.vw.actions import CHANGED
-from topstory.events.formats.vw.hashing import Hashing
+from topstory.events.formats.pipeline.descriptions import CHANGED_FEATURES
+from topstory.events.formats.vw.encodings import FeatureHasher
 from topstory.events.formats.vw.text_line import vw_line
 
 EXAMPLES = """\
@@ -44,7 +44,7 @@ def test_examples_are_events(tmp_path: Path) -> None:
 
 
 def test_features_are_hashed_by_name(tmp_path: Path) -> None:
-    log, hashing = log_of(tmp_path, EXAMPLES, dimensions=16), Hashing(16)
+    log, hashing = log_of(tmp_path, EXAMPLES, dimensions=16), FeatureHasher(16)
     user = [("User^user=Tom", 1.0), ("User^time=morning", 1.0), ("User^age", 0.5)]
     np.testing.assert_array_equal(
         np.asarray(log.users)[0], hashing.vectors([hashing.places(user)])[0]
@@ -107,7 +107,7 @@ def test_a_bad_example_is_counted_by_its_reason(
 def test_a_refused_example_describes_no_action(tmp_path: Path) -> None:
     faults = Faults()
     bad, good = "a| f:1\nb| f:1\n", "0:1:0.5 a| f:2\nb| f:2\n"
-    log, hashing = log_of(tmp_path, f"{bad}\n{good}", faults), Hashing(32)
+    log, hashing = log_of(tmp_path, f"{bad}\n{good}", faults), FeatureHasher(32)
     expected = hashing.vectors([hashing.places([("f", 2.0)])])[0]
     for key in "ab":
         np.testing.assert_array_equal(log.articles[key], expected)
@@ -118,8 +118,8 @@ def test_changed_features_are_noted_once_an_event(tmp_path: Path) -> None:
     faults = Faults()
     first, later = "0:1:0.5 a| f\nb| f\nc| f\n", "0:1:0.5 a| f\nb| f:2\nc| f:2\n"
     log_of(tmp_path, "\n".join([first, later, later, later, first]), faults)
-    assert faults.notes == {CHANGED: 3}
-    assert (faults.first[CHANGED].line, faults.first[CHANGED].text) == (5, "b")
+    assert faults.notes == {CHANGED_FEATURES: 3}
+    assert (faults.first[CHANGED_FEATURES].line, faults.first[CHANGED_FEATURES].text) == (5, "b")
 
 
 def test_ids_made_of_numbers_keep_every_digit(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_ids_made_of_numbers_keep_every_digit(tmp_path: Path) -> None:
 def test_a_file_without_blank_lines_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("topstory.events.formats.vw.text.MOST", 10)
+    monkeypatch.setattr("topstory.events.formats.vw.text.MAX_EXAMPLE_LINES", 10)
     with pytest.raises(ValueError, match=r"examples\.txt:1: more than 10 lines without a blank"):
         log_of(tmp_path, "1:1:0.5 | a\n" * 11)
 

@@ -13,10 +13,10 @@ from tests.events.formats.reading import articles, events, read, rounded
 from tests.events.formats.yahoo.yahoo_twin import read_r6a
 
 from topstory.events import inspect
-from topstory.events.formats.faults import BadRow, Faults
+from topstory.events.formats.faults import CHANGED_FEATURES, BadRow, Faults
 from topstory.events.formats.pipeline import sources
 from topstory.events.formats.yahoo import scan
-from topstory.events.formats.yahoo.pools import CHANGED, LACKING, NOT_LISTED
+from topstory.events.formats.yahoo.pools import MISSING_FEATURES, NOT_LISTED
 
 USER = "|user 2:0.000012 3:0.000000 4:0.000006 5:0.000023 6:0.999958 1:1.000000"
 A = "|109498 2:0.306008 3:0.000450 4:0.077048 5:0.230439 6:0.386055 1:1.000000"
@@ -33,7 +33,7 @@ def agrees(*texts: bytes) -> Faults:
     assert faults.bad == sum(len(twin.bad) for twin in twins)
     if len(texts) == 1:
         assert articles(batches) == twins[0].articles
-        assert faults.notes.get(LACKING, 0) == twins[0].lacking
+        assert faults.notes.get(MISSING_FEATURES, 0) == twins[0].lacking
     return faults
 
 
@@ -60,8 +60,8 @@ def test_an_article_with_the_constant_only_keeps_its_events() -> None:
     text = f"{LINE}\n{LINE} {BARE}\n{LINE} {BARE}\n{LINE}\n".encode()
     (log,), faults = read("r6a", text)
     assert not faults.counts
-    assert faults.notes == {LACKING: 2}
-    assert faults.first[LACKING].line == 2
+    assert faults.notes == {MISSING_FEATURES: 2}
+    assert faults.first[MISSING_FEATURES].line == 2
     assert log.articles["109528"].tolist() == [0, 0, 0, 0, 0, 1]
     assert log.pool_sizes[log.pool].tolist() == [2, 3, 3, 2]  # 1/K stays what it was
 
@@ -69,7 +69,7 @@ def test_an_article_with_the_constant_only_keeps_its_events() -> None:
 def test_features_that_change_later_are_noted_and_the_first_kept() -> None:
     changed = LINE.replace("2:0.306008", "2:0.5")
     (log,), faults = read("r6a", f"{LINE}\n{changed}\n{changed}\n".encode())
-    assert faults.notes == {CHANGED: 2}
+    assert faults.notes == {CHANGED_FEATURES: 2}
     assert log.articles["109498"][0] == 0.306008
 
 
@@ -192,8 +192,8 @@ def test_where_pieces_and_batches_are_cut_changes_nothing(
     text: bytes, piece: int, size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "PIECE", piece)
-        patch.setattr(scan.Scan.__init__, "__defaults__", (size,))
+        patch.setattr(sources, "PIECE_BYTES", piece)
+        patch.setattr(scan.LineScanner.__init__, "__defaults__", (size,))
         agrees(text)
 
 
@@ -251,7 +251,7 @@ def test_damaged_gzip_is_a_fault(at: int, value: int) -> None:
 
 
 def test_a_line_without_end_is_one_bad_row_and_takes_no_memory() -> None:
-    text = f"{LINE}\n".encode() + b"x" * (3 * sources.PIECE) + f"\n{LINE}\n".encode()
+    text = f"{LINE}\n".encode() + b"x" * (3 * sources.PIECE_BYTES) + f"\n{LINE}\n".encode()
     batches, faults = read("r6a", text)
     assert sum(map(len, batches)) == 2
     assert faults.counts == {sources.TOO_LONG: 1}

@@ -56,7 +56,7 @@ def test_many_features_end_a_batch_early() -> None:
     everything = " ".join(map(str, range(1, 137)))
     text = f"{LINE.replace('1 11 13 16 15 14', everything)}\n".encode() * 9
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scan.Scan.__init__, "__defaults__", (8,))
+        patch.setattr(scan.LineScanner.__init__, "__defaults__", (8,))
         batches, faults = read("r6b", text)
     assert sum(map(len, batches)) == 9
     assert not faults.counts
@@ -119,8 +119,8 @@ def test_reads_what_the_plain_parser_reads_however_it_is_cut(
     text: bytes, piece: int, size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sources, "PIECE", piece)
-        patch.setattr(scan.Scan.__init__, "__defaults__", (size,))
+        patch.setattr(sources, "PIECE_BYTES", piece)
+        patch.setattr(scan.LineScanner.__init__, "__defaults__", (size,))
         agrees(text)
 
 

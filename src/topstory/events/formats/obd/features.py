@@ -13,19 +13,25 @@ import numpy.typing as npt
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.formats.faults import Faults
 from topstory.events.formats.reader import Progress
-from topstory.events.formats.tabular.arrow_columns import Column, as_text, coded, numbers
+from topstory.events.formats.tabular.arrow_columns import (
+    Column,
+    as_text,
+    column_numbers,
+    dictionary_codes,
+)
 from topstory.events.formats.tabular.csv_tables import csv_tables
 
-USER, ITEM, AFFINITY = "user_feature_", "item_feature_", "user-item_affinity_"
-MOST = 4096  # values of all user features together; more make contexts that nothing can use
+USER_PREFIX, ITEM_PREFIX, AFFINITY_PREFIX = "user_feature_", "item_feature_", "user-item_affinity_"
+# Of all user features together; more would make contexts too long to be useful.
+MAX_USER_VALUES = 4096
 
 
 @dataclass(frozen=True)
-class Categories:
+class UserCategories:
     """The values of each user feature, sorted; and how many affinities there are.
 
     >>> import pyarrow as pa
-    >>> categories = Categories({"user_feature_0": ("x", "y")})
+    >>> categories = UserCategories({"user_feature_0": ("x", "y")})
     >>> categories.one_hot({"user_feature_0": pa.array([b"y", b"x"])}, affinity=False)
     array([[0., 1., 1.],
            [1., 0., 1.]], dtype=float32)
@@ -39,26 +45,27 @@ class Categories:
         rows = len(next(iter(columns.values())))
         parts: list[npt.NDArray[np.float32]] = []
         for name, values in self.values.items():
-            codes, found = coded(columns[name])
+            codes, found = dictionary_codes(columns[name])
             place = {value: i for i, value in enumerate(values)}
             eye = np.zeros((len(found), len(values)), np.float32)
             for i, value in enumerate(found):
                 text = as_text(value)
                 if text is None:
-                    eye[i] = np.nan  # not UTF-8: the row is refused
+                    eye[i] = np.nan  # not UTF-8: the row is rejected
                 else:
                     eye[i, place[text]] = 1.0
             parts.append(eye[codes])
         if affinity:
             with np.errstate(over="ignore"):
                 parts += [
-                    numbers(columns[name]).astype(np.float32)[:, None] for name in self.affinities
+                    column_numbers(columns[name]).astype(np.float32)[:, None]
+                    for name in self.affinities
                 ]
         return np.hstack([*parts, np.ones((rows, 1), np.float32)])
 
 
-def read_categories(files: Sequence[Path], progress: Progress) -> Categories:
-    """From all files: what is told of bad rows is left to the second pass."""
+def read_categories(files: Sequence[Path], progress: Progress) -> UserCategories:
+    """Collect them from all files; the second pass reports bad rows."""
     found: dict[str, set[str]] = {}
     own: tuple[str, ...] | None = None  # of the first file that has rows
     affinities: tuple[str, ...] = ()
@@ -66,10 +73,10 @@ def read_categories(files: Sequence[Path], progress: Progress) -> Categories:
         names: tuple[str, ...] | None = None
         others: tuple[str, ...] = ()
         for table in csv_tables(path, Faults(), progress, _describes_users):
-            names = tuple(name for name in table.columns if name.startswith(USER))
-            others = tuple(name for name in table.columns if name.startswith(AFFINITY))
+            names = tuple(name for name in table.columns if name.startswith(USER_PREFIX))
+            others = tuple(name for name in table.columns if name.startswith(AFFINITY_PREFIX))
             for name in names:
-                texts = map(as_text, coded(table.columns[name])[1])
+                texts = map(as_text, dictionary_codes(table.columns[name])[1])
                 found.setdefault(name, set()).update(text for text in texts if text is not None)
         if names is not None and own is None:
             own, affinities, first = names, others, path
@@ -80,16 +87,16 @@ def read_categories(files: Sequence[Path], progress: Progress) -> Categories:
             ):
                 if set(here) != set(there):
                     raise ValueError(f"{path}: its {what} are not those of {first}")
-        if sum(map(len, found.values())) > MOST:
+        if sum(map(len, found.values())) > MAX_USER_VALUES:
             raise ValueError(
-                f"{path}: the user features take more than {MOST} values; "
+                f"{path}: the user features take more than {MAX_USER_VALUES} values; "
                 "they are categories in the Open Bandit Dataset"
             )
-    return Categories({name: tuple(sorted(found[name])) for name in found}, affinities)
+    return UserCategories({name: tuple(sorted(found[name])) for name in found}, affinities)
 
 
 def _describes_users(name: str) -> bool:
-    return name.startswith((USER, AFFINITY))
+    return name.startswith((USER_PREFIX, AFFINITY_PREFIX))
 
 
 def read_items(path: Path) -> ArticleTable:
@@ -99,9 +106,11 @@ def read_items(path: Path) -> ArticleTable:
             rows = list(csv.DictReader(file, strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: not a CSV file of items ({error})") from None
-    names = [name for name in (rows[0] if rows else {}) if name and name.startswith(ITEM)]
+    names = [name for name in (rows[0] if rows else {}) if name and name.startswith(ITEM_PREFIX)]
     if not rows or "item_id" not in rows[0]:
-        raise ValueError(f"{path}: expected the columns item_id and {ITEM}…, and a row an item")
+        raise ValueError(
+            f"{path}: expected the columns item_id and {ITEM_PREFIX}…, and a row an item"
+        )
     ids: dict[str, int] = {}
     for line, row in enumerate(rows, 2):
         if None in row or None in row.values():

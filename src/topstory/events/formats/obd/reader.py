@@ -16,22 +16,32 @@ from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.pools import PoolTable
 from topstory.events.formats.faults import Faults
 from topstory.events.formats.obd.features import (
-    AFFINITY,
-    USER,
-    Categories,
+    AFFINITY_PREFIX,
+    USER_PREFIX,
+    UserCategories,
     read_categories,
     read_items,
 )
-from topstory.events.formats.options import Settings
-from topstory.events.formats.pipeline.validation import NOWHERE, Refusal, Rows, sift
+from topstory.events.formats.options import ReaderOptions
+from topstory.events.formats.pipeline.validation import (
+    NOT_IN_POOL,
+    ParsedRows,
+    RejectedRow,
+    validate,
+)
 from topstory.events.formats.reader import Progress
-from topstory.events.formats.tabular.arrow_columns import as_text, coded, micros, numbers
+from topstory.events.formats.tabular.arrow_columns import (
+    as_text,
+    column_numbers,
+    column_times,
+    dictionary_codes,
+)
 from topstory.events.formats.tabular.csv_tables import CsvTable, csv_tables
 from topstory.events.log import EventLog
 
 FIELDS = ("timestamp", "item_id", "position", "click", "propensity_score")
 ITEMS = "item_context.csv"
-ELSEWHERE = "it was shown at another position than the one asked for"
+OTHER_POSITION = "it was shown at another position than the one asked for"
 
 
 class ObdReader:
@@ -59,27 +69,29 @@ class ObdReader:
         **options: Any,
     ) -> Iterator[tuple[Path, EventLog]]:
         """The events. Files are read twice: first for the values that user features take."""
-        settings = Settings(self.name, options, self.options)
-        position = settings.choice("position", "all", "1", "2", "3")
-        affinity = settings.flag("affinity")
-        items = settings.text("item_context")
+        chosen = ReaderOptions(self.name, options, self.options)
+        position = chosen.choice("position", "all", "1", "2", "3")
+        affinity = chosen.flag("affinity")
+        items = chosen.text("item_context")
         articles = read_items(_items_of(files, items))
-        half = _Halves(progress)
+        half = _TwoPassProgress(progress)
         categories = read_categories(files, half.first)
 
         def wanted(name: str) -> bool:
-            return name in FIELDS or name.startswith((USER, AFFINITY) if affinity else USER)
+            return name in FIELDS or name.startswith(
+                (USER_PREFIX, AFFINITY_PREFIX) if affinity else USER_PREFIX
+            )
 
         for path in files:
             for table in csv_tables(path, faults, half.second, wanted):
                 rows = _rows(path, table, articles, categories, affinity, position, faults)
-                sifted = sift(rows, faults)
-                if sifted is not None:
-                    yield path, sifted.log
+                valid = validate(rows, faults)
+                if valid is not None:
+                    yield path, valid.log
 
 
-class _Halves:
-    """Two passes over the files, as if each byte were consumed half by each."""
+class _TwoPassProgress:
+    """Progress of two passes over the files: each byte counts half in each."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -90,7 +102,7 @@ class _Halves:
         self._progress(count // 2)
 
     def second(self, count: int) -> None:
-        # Rounded up, and what the first pass rounded down is made up for.
+        # Makes up for what the first pass rounded down.
         rest, self._odd = self._odd, 0
         self._progress(count // 2 + rest)
 
@@ -118,24 +130,24 @@ def _rows(
     path: Path,
     table: CsvTable,
     articles: ArticleTable,
-    categories: Categories,
+    categories: UserCategories,
     affinity: bool,
     position: str,
     faults: Faults,
-) -> Rows:
+) -> ParsedRows:
     columns = table.columns
     for name in FIELDS:
         if name not in columns:
             raise ValueError(
                 f"{path}: there is no column {name!r}; a log of the Open Bandit Dataset has "
-                f"{', '.join(FIELDS)}, {USER}… and {AFFINITY}…"
+                f"{', '.join(FIELDS)}, {USER_PREFIX}… and {AFFINITY_PREFIX}…"
             )
     dense = categories.one_hot(columns, affinity)
-    codes, values = coded(columns["item_id"])
-    index = [articles.index.get(as_text(value) or "", NOWHERE) for value in values]
+    codes, values = dictionary_codes(columns["item_id"])
+    index = [articles.index.get(as_text(value) or "", NOT_IN_POOL) for value in values]
     item = np.array(index, np.int32)[codes]
-    place, click = numbers(columns["position"]), numbers(columns["click"])
-    refused = list(table.refused)
+    place, click = column_numbers(columns["position"]), column_numbers(columns["click"])
+    rejected = list(table.rejected)
     bad = np.zeros(len(item), bool)
     for reason, mask in (
         ("the item is not in item_context.csv", item < 0),
@@ -143,17 +155,17 @@ def _rows(
         ("the click is not 0 or 1", ~np.isin(click, (0, 1))),
     ):
         for i in np.flatnonzero(mask & ~bad).tolist():
-            refused.append(Refusal(int(table.lines[i]), reason, table.text(i)))
+            rejected.append(RejectedRow(int(table.lines[i]), reason, table.text(i)))
         bad |= mask
     if position != "all":
         others = np.flatnonzero(~bad & (place != int(position)))
         if len(others):
             i = int(others[0])
             line, text = int(table.lines[i]), table.text(i)
-            faults.left_out(ELSEWHERE, str(path), line, text, len(others))
+            faults.left_out(OTHER_POSITION, str(path), line, text, len(others))
         bad[others] = True
     good = np.flatnonzero(~bad)
-    return Rows(
+    return ParsedRows(
         file=str(path),
         lines=table.lines[good],
         users=dense[good],
@@ -161,10 +173,10 @@ def _rows(
         pool=np.zeros(len(good), np.int32),
         position=item[good],
         payoff=click[good],
-        propensity=numbers(columns["propensity_score"])[good],
-        micros=micros(columns["timestamp"])[good],
+        propensity=column_numbers(columns["propensity_score"])[good],
+        micros=column_times(columns["timestamp"])[good],
         articles=articles,
         listed=True,
-        refused=refused,
+        rejected=rejected,
         text=lambda i: table.text(int(good[i])),
     )

@@ -1,4 +1,4 @@
-"""Logs for the Open Bandit Pipeline: its `bandit_feedback` dictionary, and a file of it."""
+"""Writing logs for the Open Bandit Pipeline: its `bandit_feedback` dictionary, also as a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of lines into events: what readers of one event a line, or a few, have in common."""
+"""Parsing blocks of lines into events: the common part of line-based formats."""
 
 from __future__ import annotations
 
@@ -6,46 +6,46 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from topstory.events.formats.faults import Faults, NoEvent
-from topstory.events.formats.pipeline.first_event import Shape
-from topstory.events.formats.pipeline.lines import Block
-from topstory.events.formats.pipeline.row_batch import Gathering
-from topstory.events.formats.pipeline.validation import Rows, Sifted, sift
+from topstory.events.formats.faults import Faults, NotAnEvent
+from topstory.events.formats.pipeline.first_event import FirstEvent
+from topstory.events.formats.pipeline.lines import LineBlock
+from topstory.events.formats.pipeline.row_batch import RowBatch
+from topstory.events.formats.pipeline.validation import ParsedRows, ValidEvents, validate
 
 
-class Parsed(NamedTuple):
-    """A block, parsed."""
+class ParsedBlock(NamedTuple):
+    """The events and faults of a block."""
 
-    events: Sifted | None  # None: there are none
+    events: ValidEvents | None  # None: no valid event
     faults: Faults
 
 
 class LineParser(ABC):
     """Parses block after block.
 
-    Once there was an event, its shape is decided, and a block's events depend on nothing but the
-    block: then another process's parser of the same shape finds the same.
+    After the first event, a block's events depend on nothing but the block, so a parser in another
+    process that knows the first event finds the same.
     """
 
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
+    def __init__(self, first_event: FirstEvent) -> None:
+        self.first_event = first_event
 
-    def parse(self, file: str, block: Block) -> Parsed:
+    def parse(self, file: str, block: LineBlock) -> ParsedBlock:
         """The events of a block, and the faults in it."""
-        gathering, faults = Gathering(file), Faults()
+        batch, faults = RowBatch(file), Faults()
         for number, row in self.rows(file, block):
             try:
-                self.take(number, row, gathering, faults)
-                self.shape.keep()
-            except NoEvent as error:
-                self.shape.drop()
+                self.parse_row(number, row, batch, faults)
+                self.first_event.keep()
+            except NotAnEvent as error:
+                self.first_event.drop()
                 first = row if isinstance(row, bytes) else row[0][1]
                 line, text = (number, first) if error.line is None else (error.line, error.text)
-                gathering.refuse(line, str(error), text)
-        return Parsed(sift(self.finish(gathering), faults), faults)
+                batch.reject(line, str(error), text)
+        return ParsedBlock(validate(self.finish(batch), faults), faults)
 
-    def rows(self, file: str, block: Block) -> Iterable[tuple[int, Any]]:
-        """What may be an event each, with the number of its first line: the lines, but blank ones.
+    def rows(self, file: str, block: LineBlock) -> Iterable[tuple[int, Any]]:
+        """Candidate events, each with the number of its first line: all lines but blank ones.
 
         A row is a line, or a list of numbered lines.
         """
@@ -54,9 +54,9 @@ class LineParser(ABC):
                 yield number, line
 
     @abstractmethod
-    def take(self, number: int, row: Any, gathering: Gathering, faults: Faults) -> None:
-        """Gather one event; raises NoEvent if it is none."""
+    def parse_row(self, number: int, row: Any, batch: RowBatch, faults: Faults) -> None:
+        """Add one event to the batch; raises NotAnEvent if the row is not one."""
 
     @abstractmethod
-    def finish(self, gathering: Gathering) -> Rows:
-        """What was gathered, to be sifted."""
+    def finish(self, batch: RowBatch) -> ParsedRows:
+        """The batch as rows to be validated."""

@@ -1,4 +1,4 @@
-"""Readers of lines: files in blocks, and blocks through a parser, here or in other processes."""
+"""Readers of line-based formats: files in blocks, parsed here or in other processes."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from topstory.events.formats.faults import Faults
-from topstory.events.formats.pipeline.first_event import Shape
-from topstory.events.formats.pipeline.line_parser import LineParser, Parsed
+from topstory.events.formats.pipeline.descriptions import FirstDescriptions
+from topstory.events.formats.pipeline.first_event import FirstEvent
+from topstory.events.formats.pipeline.line_parser import LineParser, ParsedBlock
 from topstory.events.formats.pipeline.lines import line_blocks, line_end
-from topstory.events.formats.pipeline.processes import Crew, Task
+from topstory.events.formats.pipeline.processes import ParserProcesses, Task
 from topstory.events.formats.reader import Progress
-from topstory.events.formats.vw.actions import Actions
 from topstory.events.log import EventLog
 
 
 class LineReader(ABC):
-    """A `Reader` whose rows are a line each, or a few lines."""
+    """A `FormatReader` whose rows are a line each, or a few lines."""
 
     name: str
     about: str
     options: Mapping[str, str]
     parallel = True
-    described = False  # whether rows describe their articles, so that they may contradict others
+    described = False  # whether each row describes its articles, and so may contradict others
 
     def read(
         self,
@@ -36,39 +36,41 @@ class LineReader(ABC):
         workers: int = 1,
         **options: Any,
     ) -> Iterator[tuple[Path, EventLog]]:
-        """`Reader.read`."""
-        actions = Actions()
+        """`FormatReader.read`."""
+        descriptions = FirstDescriptions()
         with closing(self._parsed(files, progress, workers, options)) as found:
             for path, (events, others) in found:
-                faults.take(others)
+                faults.merge(others)
                 if events is not None:
-                    settled = actions.settle(events, str(path), faults) if self.described else None
+                    settled = (
+                        descriptions.settle(events, str(path), faults) if self.described else None
+                    )
                     yield path, settled or events.log
 
     @abstractmethod
-    def parser(self, options: Mapping[str, Any], shape: Shape) -> LineParser:
+    def parser(self, options: Mapping[str, Any], first_event: FirstEvent) -> LineParser:
         """A parser; ValueError if an option is wrong."""
 
     def row_end(self, data: bytes) -> int:
-        """Where the last whole row of some text ends; 0 if none does."""
+        """Where the last complete row of some text ends; 0 if there is none."""
         return line_end(data)
 
     def _parsed(
         self, files: Sequence[Path], progress: Progress, workers: int, options: Mapping[str, Any]
-    ) -> Generator[tuple[Path, Parsed], None, None]:
-        """Block by block, whoever parses them."""
-        parser = self.parser(options, Shape())
+    ) -> Generator[tuple[Path, ParsedBlock], None, None]:
+        """The parsed blocks in order, whichever process parsed them."""
+        parser = self.parser(options, FirstEvent())
         with closing(self._tasks(files, progress)) as tasks:
             for path, task in tasks:
-                parsed = task if isinstance(task, Parsed) else parser.parse(str(path), task)
+                parsed = task if isinstance(task, ParsedBlock) else parser.parse(str(path), task)
                 yield path, parsed
                 if workers > 1 and parsed.events is not None:
-                    break  # the first event has decided what others must be told
+                    break  # the first event is known: other processes can start
             else:
                 return
-            make = partial(self.parser, options, parser.shape)
-            with Crew(workers, make) as crew:
-                yield from crew.parse(tasks)
+            make = partial(self.parser, options, parser.first_event)
+            with ParserProcesses(workers, make) as processes:
+                yield from processes.parse(tasks)
 
     def _tasks(self, files: Sequence[Path], progress: Progress) -> Generator[Task, None, None]:
         for path in files:
@@ -76,4 +78,4 @@ class LineReader(ABC):
             for block in line_blocks(path, damage, progress, self.row_end):
                 yield path, block
             if damage.bad:
-                yield path, Parsed(None, damage)
+                yield path, ParsedBlock(None, damage)

@@ -1,32 +1,32 @@
-"""What has been made of a text, kept at hand in case the text comes again."""
+"""A memo of parsed texts, for texts that repeat."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-HELD = 1 << 24  # bytes of text; beyond, everything is forgotten and made anew
+MAX_MEMO_BYTES = 1 << 24  # of text; beyond that the memo is cleared
 
 Made = TypeVar("Made")
 
 
-class Remembered(dict[bytes, Made], Generic[Made]):
-    """Text -> what `make` makes of it; what it raises is not remembered.
+class Memo(dict[bytes, Made], Generic[Made]):
+    """Text -> what `make` returns for it; exceptions are not remembered.
 
-    >>> lengths = Remembered(len)
+    >>> lengths = Memo(len)
     >>> lengths[b"abc"], lengths
     (3, {b'abc': 3})
     """
 
     def __init__(self, make: Callable[[bytes], Made]) -> None:
         super().__init__()
-        self._make, self._held = make, 0
+        self._make, self._bytes = make, 0
 
     def __missing__(self, text: bytes) -> Made:
         made = self._make(text)
-        self._held += len(text) + 100
-        if self._held > HELD:
+        self._bytes += len(text) + 100
+        if self._bytes > MAX_MEMO_BYTES:
             self.clear()
-            self._held = len(text) + 100
+            self._bytes = len(text) + 100
         self[text] = made
         return made

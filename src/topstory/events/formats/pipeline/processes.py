@@ -1,4 +1,4 @@
-"""Other processes that parse blocks of lines; what they find comes in the order of the blocks."""
+"""Worker processes that parse blocks of lines; results come in the order of the blocks."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from topstory.events.formats.pipeline.line_parser import LineParser, Parsed
-from topstory.events.formats.pipeline.lines import Block
+from topstory.events.formats.pipeline.line_parser import LineParser, ParsedBlock
+from topstory.events.formats.pipeline.lines import LineBlock
 
-Task = tuple[Path, Block | Parsed]  # parsed: what is known already, and only keeps its turn
+Task = tuple[Path, LineBlock | ParsedBlock]  # parsed already: it only keeps its place in the order
 
 
-class Crew:
-    """Some processes with a parser each. They end with this one, however it ends.
+class ParserProcesses:
+    """Processes with one parser each. They end when this process ends, however it ends.
 
-    Each has one block at a time, so at most that many are in memory, and neither side ever waits
-    for the other to read while the other waits for it.
+    Each has one block at a time: that bounds the memory, and the two sides can never wait for each
+    other to read.
     """
 
     def __init__(self, workers: int, make: Callable[[], LineParser]) -> None:
@@ -39,7 +39,7 @@ class Crew:
                 self._connections.append(ours)
         self._idle = list(self._connections)
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> ParserProcesses:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -50,12 +50,12 @@ class Crew:
         for process in self._processes:
             process.join()
 
-    def parse(self, tasks: Iterable[Task]) -> Iterator[tuple[Path, Parsed]]:
-        """What is in the blocks, in their order."""
-        waiting: deque[tuple[Path, Connection | Parsed]] = deque()
+    def parse(self, tasks: Iterable[Task]) -> Iterator[tuple[Path, ParsedBlock]]:
+        """The parsed blocks, in order."""
+        waiting: deque[tuple[Path, Connection | ParsedBlock]] = deque()
         for path, task in tasks:
-            done: list[tuple[Path, Parsed]] = []
-            if isinstance(task, Parsed):
+            done: list[tuple[Path, ParsedBlock]] = []
+            if isinstance(task, ParsedBlock):
                 waiting.append((path, task))
             else:
                 while not self._idle:
@@ -67,15 +67,17 @@ class Crew:
         while waiting:
             yield self._next(waiting)
 
-    def _next(self, waiting: deque[tuple[Path, Connection | Parsed]]) -> tuple[Path, Parsed]:
+    def _next(
+        self, waiting: deque[tuple[Path, Connection | ParsedBlock]]
+    ) -> tuple[Path, ParsedBlock]:
         path, source = waiting.popleft()
-        if isinstance(source, Parsed):
+        if isinstance(source, ParsedBlock):
             return path, source
         try:
             found = source.recv()
         except (EOFError, OSError):
             raise OSError(
-                f"{path}: a process that was reading it has ended, perhaps for want of memory; "
+                f"{path}: a process that was reading it has ended, perhaps out of memory; "
                 "import with one worker"
             ) from None
         if isinstance(found, Exception):
@@ -85,7 +87,7 @@ class Crew:
 
 
 def _work(connection: Connection, make: Callable[[], LineParser]) -> None:
-    """What each process does, until there is nothing more to come."""
+    """The loop of a worker process; it ends when the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parser = make()
     while True:
@@ -93,10 +95,10 @@ def _work(connection: Connection, make: Callable[[], LineParser]) -> None:
             file, block = connection.recv()
         except (EOFError, OSError):
             return
-        found: Parsed | Exception
+        found: ParsedBlock | Exception
         try:
             found = parser.parse(file, block)
-        except Exception as error:  # whatever it is, it is the import's error
+        except Exception as error:  # passed on: the import raises it
             found = error
         try:
             connection.send(found)
@@ -106,7 +108,7 @@ def _work(connection: Connection, make: Callable[[], LineParser]) -> None:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Processes started here do not see Ctrl-C: it is for the one that started them to end them."""
+    """Processes started here ignore Ctrl-C: their parent ends them."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return

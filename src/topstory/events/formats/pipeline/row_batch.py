@@ -1,4 +1,4 @@
-"""Events read one by one, gathered for a log."""
+"""Events that are read one by one, collected for a log."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import numpy.typing as npt
 from topstory.events.columns.articles import ArticleTable, as_id
 from topstory.events.columns.contexts import SparseContexts
 from topstory.events.columns.pools import PoolTable
-from topstory.events.formats.faults import CUT
-from topstory.events.formats.pipeline.validation import Refusal, Rows
+from topstory.events.formats.faults import MAX_SHOWN_CHARACTERS
+from topstory.events.formats.pipeline.validation import ParsedRows, RejectedRow
 
 Pool = tuple[Any, ...]  # of ids, or of what the reader knows articles by
 
 _INDEX = re.compile(r"\[\d+\]")
 
 
-def unvarying(reason: str) -> str:
-    """A reason without the places in arrays that it names: one reason for many rows.
+def general_reason(reason: str) -> str:
+    """A reason without array indices, so that it is the same for many rows.
 
-    >>> unvarying("Expected `float`, got `str` - at `$.user[3]`")
+    >>> general_reason("Expected `float`, got `str` - at `$.user[3]`")
     'Expected `float`, got `str` - at `$.user[…]`'
     """
     return _INDEX.sub("[…]", reason)
 
 
 def pool_fault(pool: Sequence[str], known: Mapping[str, object] | None = None) -> str | None:
-    """What is wrong with a pool, if anything; `known` are the articles there may be.
+    """What is wrong with a pool, or None; `known`: the only articles it may list.
 
     >>> pool_fault(["a", "b", "a"])
     'the pool lists an article twice'
@@ -40,7 +40,7 @@ def pool_fault(pool: Sequence[str], known: Mapping[str, object] | None = None) -
     """
     if not pool:
         return "the pool is empty"
-    # ASCII can be written, and is seen for all ids at once: most pools differ from the others.
+    # ASCII is always valid, and one check covers all ids: fast, since most pools differ.
     if "" in pool or not ("".join(pool).isascii() or all(map(_is_id, pool))):
         return "the pool lists an article id that is empty or not a text"
     if len(set(pool)) < len(pool):
@@ -57,22 +57,22 @@ def _is_id(key: str) -> bool:
         return False
 
 
-class Gathering:
-    """The events of one file that have been read, but not yet checked.
+class RowBatch:
+    """Events of one file that have been parsed but not yet validated.
 
-    >>> gathering = Gathering("events.jsonl")
-    >>> gathering.add(1, [1.0], ("a", "b"), at=1, payoff=1.0)
-    >>> gathering.add(2, [1.0], ("b", "c"), at=0, payoff=0.0)
-    >>> articles = ArticleTable(tuple(gathering.members()))
-    >>> rows = gathering.rows(np.array(gathering.users, np.float32), articles, articles.index)
+    >>> batch = RowBatch("events.jsonl")
+    >>> batch.add(1, [1.0], ("a", "b"), at=1, payoff=1.0)
+    >>> batch.add(2, [1.0], ("b", "c"), at=0, payoff=0.0)
+    >>> articles = ArticleTable(tuple(batch.members()))
+    >>> rows = batch.rows(np.array(batch.users, np.float32), articles, articles.index)
     >>> rows.pools.members, rows.position
     (array([0, 1, 1, 2], dtype=int32), array([1, 0], dtype=int32))
     """
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.refused: list[Refusal] = []
-        self.users: list[Any] = []  # in whatever form the reader keeps them
+        self.rejected: list[RejectedRow] = []
+        self.users: list[Any] = []  # in the reader's own form
         self._lines: list[int] = []
         self._texts: list[bytes] = []
         self._pools: dict[Pool, int] = {}
@@ -93,13 +93,13 @@ class Gathering:
         micros: int | None = None,
         text: bytes = b"",
     ) -> None:
-        """An event; the pool has no fault, and the shown article is `at` that place in it.
+        """Add an event. The pool is valid, and `at` is the shown article's position in it.
 
-        `text` is shown if it turns out bad.
+        `text` is shown if the row turns out to be bad.
         """
         self.users.append(user)
         self._lines.append(line)
-        self._texts.append(text[: CUT + 1])
+        self._texts.append(text[: MAX_SHOWN_CHARACTERS + 1])
         self._pool.append(self._pools.setdefault(pool, len(self._pools)))
         self._at.append(at)
         self._payoff.append(payoff)
@@ -107,12 +107,12 @@ class Gathering:
         if micros is not None:
             self._micros.append(micros)
 
-    def refuse(self, line: int, reason: str, text: bytes) -> None:
-        """A row that is no event."""
-        self.refused.append(Refusal(line, reason, text[: CUT + 1]))
+    def reject(self, line: int, reason: str, text: bytes) -> None:
+        """Count a row that is not an event."""
+        self.rejected.append(RejectedRow(line, reason, text[: MAX_SHOWN_CHARACTERS + 1]))
 
     def members(self) -> Iterable[Any]:
-        """What is in the pools, each once, in order of appearance."""
+        """The members of all pools, each once, in order of appearance."""
         return dict.fromkeys(chain.from_iterable(self._pools))
 
     def rows(
@@ -121,10 +121,10 @@ class Gathering:
         articles: ArticleTable,
         index: Mapping[Any, int],
         listed: bool = False,
-    ) -> Rows:
-        """All of them, to be sifted; `index`: a member of a pool -> its number in the articles.
+    ) -> ParsedRows:
+        """All rows, to be validated. `index`: a member of a pool -> its index in the articles.
 
-        What has no propensity was chosen uniformly.
+        Rows without a propensity are taken as chosen uniformly.
         """
         sizes = np.fromiter(map(len, self._pools), np.int64, len(self._pools))
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
@@ -135,7 +135,7 @@ class Gathering:
             given = np.array([np.nan if p is None else p for p in self._propensity], np.float64)
             blank = np.array([p is None for p in self._propensity])
             propensity = np.where(blank, 1.0 / sizes[pool], given)
-        return Rows(
+        return ParsedRows(
             file=self.file,
             lines=np.array(self._lines, np.int64),
             users=users,
@@ -147,6 +147,6 @@ class Gathering:
             micros=np.array(self._micros, np.int64) if self._micros else None,
             articles=articles,
             listed=listed,
-            refused=self.refused,
+            rejected=self.rejected,
             text=self._texts.__getitem__,
         )

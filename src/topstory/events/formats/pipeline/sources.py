@@ -1,4 +1,4 @@
-"""The bytes of a file, gzipped or plain, in pieces; a damaged end costs a fault, not the file."""
+"""The bytes of a file, gzipped or plain, in pieces; a damaged end costs one fault, not the file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 
 from topstory.events.formats.reader import Progress
 
-PIECE = 1 << 20  # 2 MB fall out of the cache between the two threads: a quarter slower from gzip
-COMPRESSED = 1 << 17
-AHEAD = 4  # pieces that are decompressed before they are asked for
-LONGEST = 1 << 20  # bytes of a line; what is longer is no row of anything
+# With 2 MB, which leave the cache between the two threads, reading gzip was a quarter slower.
+PIECE_BYTES = 1 << 20
+COMPRESSED_BYTES = 1 << 17
+MAX_PIECES_AHEAD = 4  # decompressed in advance
+MAX_LINE_BYTES = 1 << 20  # no format has longer rows
 
 TRUNCATED = "the gzip file ends too early: what came before was read"
 DAMAGED = "the gzip file is damaged: what came before was read"
@@ -22,9 +23,9 @@ TOO_LONG = "a line of more than 1 MB"
 
 
 def pieces(path: Path, progress: Progress) -> Iterator[bytes]:
-    r"""The file's bytes, decompressed if they are gzip (whatever the file is called).
+    r"""The file's bytes, decompressed if they are gzip, whatever the file's name.
 
-    Raises `Damage` after the last piece that could be read.
+    Raises `DamagedFile` after the last piece that could be read.
 
     >>> import gzip, tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -42,13 +43,13 @@ def pieces(path: Path, progress: Progress) -> Iterator[bytes]:
                     if piece:
                         yield piece
         else:
-            while piece := file.read(PIECE):
+            while piece := file.read(PIECE_BYTES):
                 progress(len(piece))
                 yield piece
 
 
-class Damage(ValueError):
-    """A compressed file that stops making sense; `reason` is one for Faults."""
+class DamagedFile(ValueError):
+    """A compressed file that is truncated or corrupt; `reason` is for `Faults`."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -56,8 +57,8 @@ class Damage(ValueError):
 
 
 def _decompressed(path: Path) -> Generator[tuple[bytes, int], None, None]:
-    """(piece, compressed bytes it took), made by a second thread, a few pieces ahead."""
-    ready: queue.Queue[tuple[bytes, int] | None] = queue.Queue(AHEAD)
+    """(piece, compressed bytes consumed), decompressed by a second thread, a few pieces ahead."""
+    ready: queue.Queue[tuple[bytes, int] | None] = queue.Queue(MAX_PIECES_AHEAD)
     failed: list[BaseException] = []
     stop = threading.Event()
 
@@ -96,25 +97,25 @@ def _inflate(path: Path) -> Iterator[tuple[bytes, int]]:
 
     broken: Any = igzip_lib.IsalError
     with path.open("rb", buffering=0) as file:
-        data = file.read(COMPRESSED)
+        data = file.read(COMPRESSED_BYTES)
         consumed = len(data)
         while data:
             # A file may hold several gzip streams end to end; zeros after the last are padding.
             stream = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
             while not stream.eof:
                 try:
-                    piece = stream.decompress(data, PIECE)
+                    piece = stream.decompress(data, PIECE_BYTES)
                 except broken:
-                    raise Damage(path, DAMAGED) from None
+                    raise DamagedFile(path, DAMAGED) from None
                 yield piece, consumed
                 data, consumed = b"", 0
                 if stream.needs_input and not stream.eof:
-                    data = file.read(COMPRESSED)
+                    data = file.read(COMPRESSED_BYTES)
                     consumed = len(data)
                     if not data:
-                        raise Damage(path, TRUNCATED)
+                        raise DamagedFile(path, TRUNCATED)
             data = stream.unused_data.lstrip(b"\0")
-            while not data and (more := file.read(COMPRESSED)):
+            while not data and (more := file.read(COMPRESSED_BYTES)):
                 consumed += len(more)
                 data = more.lstrip(b"\0")
         yield b"", consumed

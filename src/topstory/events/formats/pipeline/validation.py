@@ -1,4 +1,4 @@
-"""From rows as they were read to a log of the good ones; the others are counted by reason."""
+"""Validation: parsed rows become a log of the good ones; bad rows are counted by reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.checks import Mask
-from topstory.events.columns.contexts import SparseContexts, take_contexts, unfit_rows
+from topstory.events.columns.contexts import SparseContexts, invalid_rows, take_contexts
 from topstory.events.columns.pools import PoolTable
 from topstory.events.columns.positions import position_type
 from topstory.events.columns.propensity import recorded
@@ -19,21 +19,21 @@ from topstory.events.columns.times import EARLIEST, LATEST, Times
 from topstory.events.formats.faults import Faults
 from topstory.events.log import EventLog
 
-NOWHERE = -1  # the position of an article that is not in the pool
+NOT_IN_POOL = -1  # the position of an article that is not in the pool
 
-NOT_SHOWN = "the shown article is not in the pool"
-PAYOFF = "the payoff is not a finite number"
-USER = "a user feature is not a finite number"
-PROPENSITY = "the propensity is outside (0, 1]"
-TIME = "the timestamp is outside the years 1 to 9999"
+SHOWN_NOT_IN_POOL = "the shown article is not in the pool"
+BAD_PAYOFF = "the payoff is not a finite number"
+BAD_USER = "a user feature is not a finite number"
+BAD_PROPENSITY = "the propensity is outside (0, 1]"
+BAD_TIME = "the timestamp is outside the years 1 to 9999"
 
-FLOAT32 = float(np.finfo(np.float32).max)
-# What is above 0 and at most 1 once it is rounded to float32.
-_ABOVE, _MOST = 2.0**-150, 1 + 2.0**-24
+MAX_FLOAT32 = float(np.finfo(np.float32).max)
+# Bounds of values that are above 0 and at most 1 after rounding to float32.
+_MIN_PROPENSITY, _MAX_PROPENSITY = 2.0**-150, 1 + 2.0**-24
 
 
-class Refusal(NamedTuple):
-    """A row that a reader could not make sense of."""
+class RejectedRow(NamedTuple):
+    """A row that the reader could not parse."""
 
     line: int
     reason: str
@@ -41,10 +41,10 @@ class Refusal(NamedTuple):
 
 
 @dataclass
-class Rows:
-    """Rows of one file, each of which may still turn out bad.
+class ParsedRows:
+    """Parsed rows of one file, not yet validated.
 
-    What its reader refused already is in `refused`.
+    `rejected` holds the rows that could not be parsed.
     """
 
     file: str
@@ -57,49 +57,49 @@ class Rows:
     propensity: npt.NDArray[np.float64] | None  # (n,) None: 1 / the pool's size
     micros: npt.NDArray[np.int64] | None  # (n,) None: untimed
     articles: ArticleTable
-    listed: bool = False  # the articles are those of a file of articles: all of them stay
-    refused: list[Refusal] = field(default_factory=list)
-    text: Callable[[int], bytes | str] = lambda _: ""  # of row i, to be shown if it is bad
+    listed: bool = False  # the articles come from an articles file: keep all of them
+    rejected: list[RejectedRow] = field(default_factory=list)
+    text: Callable[[int], bytes | str] = lambda _: ""  # of row i, shown if it is bad
 
 
-class Sifted(NamedTuple):
-    """The good rows."""
+class ValidEvents(NamedTuple):
+    """The good rows of a batch."""
 
     log: EventLog
     lines: npt.NDArray[np.int64]  # (n,) of the events
 
 
-def sift(rows: Rows, faults: Faults) -> Sifted | None:
-    """The log of the good rows, or None if there are none; faults are told in the file's order.
+def validate(rows: ParsedRows, faults: Faults) -> ValidEvents | None:
+    """The log of the good rows, or None if there are none. Faults are reported in file order.
 
-    Of a bad row nothing stays: no pool, and no article that is not listed elsewhere.
+    Bad rows leave nothing behind: no pool, and no article that is not listed elsewhere.
 
     >>> faults, articles = Faults(), ArticleTable(("x", "y"))
-    >>> rows = Rows(
+    >>> rows = ParsedRows(
     ...     "a.csv", np.arange(2, 4), np.ones((2, 1), np.float32),
     ...     PoolTable.from_lists([["x"], ["y"]], articles), np.arange(2, dtype=np.int32),
     ...     np.zeros(2, np.int32), np.array([1.0, np.inf]), None, None, articles)
-    >>> sift(rows, faults).log
+    >>> validate(rows, faults).log
     <EventLog: 1 event, 1 article, 1 pool, untimed, CTR 1.0000>
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is rejected
         payoff = rows.payoff.astype(np.float32)
         propensity = None if rows.propensity is None else rows.propensity.astype(np.float32)
     checks: list[tuple[str, Mask]] = [
-        (NOT_SHOWN, rows.position < 0),
-        (PAYOFF, ~np.isfinite(payoff)),
+        (SHOWN_NOT_IN_POOL, rows.position < 0),
+        (BAD_PAYOFF, ~np.isfinite(payoff)),
     ]
     if not isinstance(rows.users, SparseContexts):
-        checks.append((USER, unfit_rows(rows.users)))
+        checks.append((BAD_USER, invalid_rows(rows.users)))
     if propensity is not None:
-        checks.append((PROPENSITY, ~((propensity > 0) & (propensity <= 1))))
+        checks.append((BAD_PROPENSITY, ~((propensity > 0) & (propensity <= 1))))
     if rows.micros is not None:
-        checks.append((TIME, (rows.micros < EARLIEST) | (rows.micros > LATEST)))
-    good = _refuse(rows, checks, faults)
+        checks.append((BAD_TIME, (rows.micros < EARLIEST) | (rows.micros > LATEST)))
+    good = _reject(rows, checks, faults)
     if not len(good):
         return None
     whole = len(good) == len(rows.pool)
-    articles, pools, pool = _used(rows, good)
+    articles, pools, pool = _used_tables(rows, good)
     micros = None if rows.micros is None else rows.micros[good]
     log = EventLog(
         users=rows.users if whole else take_contexts(rows.users, good),
@@ -111,32 +111,44 @@ def sift(rows: Rows, faults: Faults) -> Sifted | None:
         pool_table=pools,
         article_table=articles,
     )
-    return Sifted(log, rows.lines[good])
+    return ValidEvents(log, rows.lines[good])
 
 
 def outcome_fault(position: int, size: int, payoff: float, propensity: float | None) -> str | None:
-    """What `sift` will find wrong with a row, users and times aside, as far as can be told early.
+    """The fault that `validate` would find in a row, except in its user and time.
 
     >>> outcome_fault(2, 2, 1.0, 0.5)
     'the shown article is not in the pool'
     """
     if not 0 <= position < size:
-        return NOT_SHOWN
-    if not abs(payoff) <= FLOAT32:
-        return PAYOFF
-    if propensity is not None and not _ABOVE < propensity <= _MOST:
-        return PROPENSITY
+        return SHOWN_NOT_IN_POOL
+    if not abs(payoff) <= MAX_FLOAT32:
+        return BAD_PAYOFF
+    if propensity is not None and not _MIN_PROPENSITY < propensity <= _MAX_PROPENSITY:
+        return BAD_PROPENSITY
     return None
 
 
-def _used(
-    rows: Rows, good: npt.NDArray[np.intp]
+def as_float(value: int | float) -> float:
+    """A number as a float; infinite if it is too large.
+
+    >>> as_float(10 ** 400)
+    inf
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def _used_tables(
+    rows: ParsedRows, good: npt.NDArray[np.intp]
 ) -> tuple[ArticleTable, PoolTable, npt.NDArray[np.int32]]:
     """The articles and pools of the good rows, and the pool of each."""
     articles, pools = rows.articles, rows.pools
     used, pool = np.unique(rows.pool[good], return_inverse=True)
     if len(used) < len(pools):
-        pools = _some(pools, used)
+        pools = _take_pools(pools, used)
     members = np.unique(pools.members)
     if not rows.listed and len(members) < len(articles.ids):
         features = articles.features
@@ -149,22 +161,24 @@ def _used(
     return articles, pools, pool.astype(np.int32)
 
 
-def _some(pools: PoolTable, which: npt.NDArray[np.int32]) -> PoolTable:
+def _take_pools(pools: PoolTable, which: npt.NDArray[np.int32]) -> PoolTable:
     sizes = pools.sizes[which]
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-    # Each member's place: that of its pool's first one, and how far it is behind it.
+    # Each member's old place: its pool's first place plus its offset within the pool.
     places = np.arange(offsets[-1]) + np.repeat(pools.offsets[which] - offsets[:-1], sizes)
     return PoolTable(offsets, pools.members[places])
 
 
-def _refuse(rows: Rows, checks: Sequence[tuple[str, Mask]], faults: Faults) -> npt.NDArray[np.intp]:
-    """Tell every bad row, each once and by its first reason; the numbers of the good ones."""
-    told = list(rows.refused)
+def _reject(
+    rows: ParsedRows, checks: Sequence[tuple[str, Mask]], faults: Faults
+) -> npt.NDArray[np.intp]:
+    """Report each bad row once, by its first fault; returns the indices of the good rows."""
+    rejected = list(rows.rejected)
     bad = np.zeros(len(rows.pool), bool)
     for reason, mask in checks:
         for i in np.flatnonzero(mask & ~bad):
-            told.append(Refusal(int(rows.lines[i]), reason, rows.text(int(i))))
+            rejected.append(RejectedRow(int(rows.lines[i]), reason, rows.text(int(i))))
         bad |= mask
-    for line, reason, text in sorted(told, key=lambda refusal: refusal.line):
+    for line, reason, text in sorted(rejected, key=lambda row: row.line):
         faults.add(reason, rows.file, line, text)
     return np.flatnonzero(~bad)

@@ -18,13 +18,13 @@ from topstory.events.formats.pipeline.lines import line_blocks
 Row = tuple[int, str, list[float] | None]  # where, id, features
 
 
-class _Article(msgspec.Struct):
+class _PlainArticle(msgspec.Struct):
     article: str | int
     features: list[float] | None = None
 
 
 def read_articles(path: Path) -> ArticleTable:
-    r"""From .jsonl, .csv or .parquet; the first mistake is an error that says where.
+    r"""Read .jsonl, .csv or .parquet; the error names the line of the first mistake.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
@@ -55,7 +55,7 @@ def read_articles(path: Path) -> ArticleTable:
 
 
 def _jsonl(path: Path) -> Iterator[Row]:
-    decoder = msgspec.json.Decoder(_Article)
+    decoder = msgspec.json.Decoder(_PlainArticle)
     for number, line in _lines(path):
         try:
             found = decoder.decode(line)

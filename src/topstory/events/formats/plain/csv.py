@@ -1,4 +1,4 @@
-"""Our own plain layout as CSV (docs/guides/importing.md)."""
+"""The plain layout as CSV (docs/guides/importing.md)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from topstory.events.formats.faults import Faults
-from topstory.events.formats.options import Settings
-from topstory.events.formats.pipeline.validation import sift
+from topstory.events.formats.options import ReaderOptions
+from topstory.events.formats.pipeline.validation import validate
 from topstory.events.formats.plain.articles import read_articles
 from topstory.events.formats.plain.jsonl import OPTIONS
-from topstory.events.formats.plain.tables import Part, Tables, is_wanted
+from topstory.events.formats.plain.tables import TableParser, TablePart, is_wanted
 from topstory.events.formats.reader import Progress
 from topstory.events.formats.tabular.csv_tables import csv_tables
 from topstory.events.log import EventLog
@@ -38,13 +38,13 @@ class CsvReader:
         **options: Any,
     ) -> Iterator[tuple[Path, EventLog]]:
         """The events."""
-        settings = Settings(self.name, options, self.options)
-        articles = settings.text("articles")
+        chosen = ReaderOptions(self.name, options, self.options)
+        articles = chosen.text("articles")
         table = None if articles is None else read_articles(Path(articles))
-        tables = Tables(table, settings.flag("constant"))
+        tables = TableParser(table, chosen.flag("constant"))
         for path in files:
             for block in csv_tables(path, faults, progress, is_wanted):
-                part = Part(block.columns, block.lines, block.refused, block.text)
-                sifted = sift(tables.rows(path, part), faults)
-                if sifted is not None:
-                    yield path, sifted.log
+                part = TablePart(block.columns, block.lines, block.rejected, block.text)
+                valid = validate(tables.rows(path, part), faults)
+                if valid is not None:
+                    yield path, valid.log

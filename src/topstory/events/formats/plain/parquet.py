@@ -1,4 +1,4 @@
-"""Our own plain layout as Parquet (docs/guides/importing.md)."""
+"""The plain layout as Parquet (docs/guides/importing.md)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from topstory.events.formats.faults import Faults
-from topstory.events.formats.options import Settings
-from topstory.events.formats.pipeline.validation import sift
+from topstory.events.formats.options import ReaderOptions
+from topstory.events.formats.pipeline.validation import validate
 from topstory.events.formats.plain.articles import read_articles
 from topstory.events.formats.plain.jsonl import OPTIONS
-from topstory.events.formats.plain.tables import Part, Tables, is_wanted
-from topstory.events.formats.reader import BATCH, Progress
+from topstory.events.formats.plain.tables import TableParser, TablePart, is_wanted
+from topstory.events.formats.reader import MAX_BATCH_EVENTS, Progress
 from topstory.events.log import EventLog
 
-AT_ONCE = 1 << 25  # bytes of a table that are decoded at a time
+MAX_DECODED_BYTES = 1 << 25  # of a table at a time
 
 
 class ParquetReader:
@@ -44,47 +44,47 @@ class ParquetReader:
         **options: Any,
     ) -> Iterator[tuple[Path, EventLog]]:
         """The events."""
-        settings = Settings(self.name, options, self.options)
-        articles = settings.text("articles")
+        chosen = ReaderOptions(self.name, options, self.options)
+        articles = chosen.text("articles")
         table = None if articles is None else read_articles(Path(articles))
-        tables = Tables(table, settings.flag("constant"))
+        tables = TableParser(table, chosen.flag("constant"))
         for path in files:
             for part in _parts(path, progress):
-                with _naming(path):
+                with _naming_file(path):
                     rows = tables.rows(path, part)
-                sifted = sift(rows, faults)
-                if sifted is not None:
-                    yield path, sifted.log
+                valid = validate(rows, faults)
+                if valid is not None:
+                    yield path, valid.log
 
 
-def _parts(path: Path, progress: Progress) -> Iterator[Part]:
-    size, told, done = path.stat().st_size, 0, 0
-    with _naming(path):
+def _parts(path: Path, progress: Progress) -> Iterator[TablePart]:
+    size, reported, done = path.stat().st_size, 0, 0
+    with _naming_file(path):
         file = pq.ParquetFile(path)
     with file:
         names = [name for name in file.schema_arrow.names if is_wanted(name)]
         metadata = file.metadata
         groups = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
         rows = max(1, metadata.num_rows)
-        fitting = AT_ONCE * rows // max(1, sum(groups))
-        batches = file.iter_batches(max(64, min(BATCH, fitting)), columns=names)
+        fitting = MAX_DECODED_BYTES * rows // max(1, sum(groups))
+        batches = file.iter_batches(max(64, min(MAX_BATCH_EVENTS, fitting)), columns=names)
         while True:
-            with _naming(path):
+            with _naming_file(path):
                 batch = next(batches, None)
                 if batch is None:
                     break
                 batch.validate(full=True)
             lines = np.arange(done, done + len(batch)) + 1
             columns: dict[str, Any] = dict(zip(names, batch.columns, strict=True))
-            yield Part(columns, lines, [], lambda _: b"")
+            yield TablePart(columns, lines, [], lambda _: b"")
             done += len(batch)
-            progress(size * done // rows - told)
-            told = size * done // rows
-    progress(size - told)
+            progress(size * done // rows - reported)
+            reported = size * done // rows
+    progress(size - reported)
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _naming_file(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Our own plain layout as a table: events in rows (docs/guides/importing.md)."""
+"""The plain layout as a table: events in rows (docs/guides/importing.md)."""
 
 from __future__ import annotations
 
@@ -15,54 +15,60 @@ import pyarrow.compute as pc
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.checks import Mask
 from topstory.events.columns.pools import PoolTable
-from topstory.events.columns.positions import Finder
+from topstory.events.columns.positions import PositionLookup
 from topstory.events.formats.pipeline.row_batch import pool_fault
-from topstory.events.formats.pipeline.validation import NOWHERE, Refusal, Rows
-from topstory.events.formats.plain.users import ID, PREFIX
-from topstory.events.formats.tabular.arrow_columns import Column, as_text, coded, micros, numbers
+from topstory.events.formats.pipeline.validation import NOT_IN_POOL, ParsedRows, RejectedRow
+from topstory.events.formats.plain.users import USER_ID, USER_PREFIX
+from topstory.events.formats.tabular.arrow_columns import (
+    Column,
+    as_text,
+    column_numbers,
+    column_times,
+    dictionary_codes,
+)
 
 SEPARATOR = "|"  # between the ids of a pool, or the numbers of a user, in one text
-UNIT = "\x1f"  # joins the ids of a list while equal pools are found; in no id anyone would choose
+JOINER = "\x1f"  # joins the ids of a pool to find equal pools; no sensible id contains it
 
 FIELDS = ("timestamp", "user", "pool", "shown", "payoff", "propensity")
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """Some rows of a file's table."""
 
     columns: dict[str, Column]
     lines: npt.NDArray[np.int64]
-    refused: list[Refusal]
+    rejected: list[RejectedRow]
     text: Callable[[int], bytes]
 
 
 def is_wanted(name: str) -> bool:
-    """Whether a column of that name means something.
+    """Whether a column of that name is read.
 
     >>> is_wanted("user_age"), is_wanted("browser")
     (True, False)
     """
-    return name in FIELDS or name.startswith(PREFIX)
+    return name in FIELDS or name.startswith(USER_PREFIX)
 
 
-class Tables:
-    """Turns parts of tables into rows to be sifted; all users must have the first's features."""
+class TableParser:
+    """Turns parts of tables into rows to validate; all users must have the first one's features."""
 
     def __init__(self, articles: ArticleTable | None, constant: bool) -> None:
         self._articles, self._constant = articles, constant
         self._names: list[str] = []
         self._width = 0
 
-    def rows(self, path: Path, part: Part) -> Rows:
-        """The rows whose user and pool make sense; the others are among the refused."""
+    def rows(self, path: Path, part: TablePart) -> ParsedRows:
+        """The rows whose user and pool are valid; the others are in `rejected`."""
         columns = part.columns
         self._check(path, list(columns))
-        refused = list(part.refused)
+        rejected = list(part.rejected)
         bad = np.zeros(len(part.lines), bool)
 
-        def refuse(mask: Mask, reason: str) -> None:
+        def reject(mask: Mask, reason: str) -> None:
             for i in np.flatnonzero(mask & ~bad).tolist():
-                refused.append(Refusal(int(part.lines[i]), reason, part.text(i)))
+                rejected.append(RejectedRow(int(part.lines[i]), reason, part.text(i)))
             bad[mask] = True
 
         known = self._articles
@@ -70,9 +76,9 @@ class Tables:
         faults = [pool_fault(ids, None if known is None else known.index) for ids in pools]
         for number, fault in enumerate(faults):
             if fault is not None:
-                refuse(pool == number, fault)
+                reject(pool == number, fault)
         users, misfits = self._users(columns)
-        refuse(misfits, "the user has another number of features than the first one")
+        reject(misfits, "the user has another number of features than the first one")
         good = np.flatnonzero(~bad)
         used, inverse = np.unique(pool[good], return_inverse=True)
         numbered = inverse.astype(np.int32)
@@ -80,24 +86,24 @@ class Tables:
         if known is None:
             known = ArticleTable(tuple(dict.fromkeys(chain.from_iterable(lists))))
         table = PoolTable.from_lists(lists, known)
-        codes, values = coded(columns["shown"])
-        index = [known.index.get(as_text(value) or "", NOWHERE) for value in values]
+        codes, values = dictionary_codes(columns["shown"])
+        index = [known.index.get(as_text(value) or "", NOT_IN_POOL) for value in values]
         shown = np.array(index, np.int32)[codes[good]]
-        position = Finder(table, len(known.ids))(numbered, np.maximum(shown, 0))
+        position = PositionLookup(table, len(known.ids))(numbered, np.maximum(shown, 0))
         sizes = np.array([len(ids) for ids in pools])
-        return Rows(
+        return ParsedRows(
             file=str(path),
             lines=part.lines[good],
             users=users[good],
             pools=table,
             pool=numbered,
-            position=np.where(shown < 0, NOWHERE, position).astype(np.int32),
-            payoff=numbers(columns["payoff"])[good],
+            position=np.where(shown < 0, NOT_IN_POOL, position).astype(np.int32),
+            payoff=column_numbers(columns["payoff"])[good],
             propensity=_propensity(columns.get("propensity"), sizes[pool], good),
-            micros=micros(columns["timestamp"])[good] if "timestamp" in columns else None,
+            micros=column_times(columns["timestamp"])[good] if "timestamp" in columns else None,
             articles=known,
             listed=self._articles is not None,
-            refused=refused,
+            rejected=rejected,
             text=lambda i: part.text(int(good[i])),
         )
 
@@ -108,9 +114,9 @@ class Tables:
                     f"{path}: there is no column {name!r} among the columns that are read: "
                     f"{', '.join(names) or 'none'}"
                 )
-        if "user" not in names and not any(name.startswith(PREFIX) for name in names):
+        if "user" not in names and not any(name.startswith(USER_PREFIX) for name in names):
             raise ValueError(f"{path}: there is no column 'user', nor any that begins with user_")
-        if "user" not in names and ID in names:
+        if "user" not in names and USER_ID in names:
             raise ValueError(
                 f"{path}: the column 'user_id' would become a feature of the user, as every column "
                 "user_… does; drop it, or rename it, to 'visitor' for one"
@@ -132,25 +138,25 @@ class Tables:
             dense = np.ones((len(lengths), max(1, self._width)))
             dense[~misfits] = flat[~np.repeat(misfits, lengths)].reshape(-1, dense.shape[1])
         else:
-            own = [name for name in self._names if name.startswith(PREFIX)]
-            dense = np.column_stack([numbers(columns[name]) for name in own])
+            own = [name for name in self._names if name.startswith(USER_PREFIX)]
+            dense = np.column_stack([column_numbers(columns[name]) for name in own])
             misfits = np.zeros(len(dense), bool)
         if self._constant:
             dense = np.column_stack([dense, np.ones(len(dense))])
-        with np.errstate(over="ignore"):  # what overflows is refused
+        with np.errstate(over="ignore"):  # overflow is rejected
             return dense.astype(np.float32), misfits
 
 
 def _pools(column: Column) -> tuple[npt.NDArray[np.int64], list[tuple[str, ...]]]:
-    """(n,) number of each row's pool, and the pools, each once; what is none is an empty one."""
+    """(n,) number of each row's pool, and the distinct pools; an invalid one is empty."""
     separator = SEPARATOR
     if _is_list(column):
         try:
-            column = pc.binary_join(column.cast(pa.list_(pa.string())), UNIT)
+            column = pc.binary_join(column.cast(pa.list_(pa.string())), JOINER)
         except pa.ArrowException as error:
             raise ValueError(f"the column 'pool' must hold lists of ids ({error})") from None
-        separator = UNIT
-    codes, values = coded(column)
+        separator = JOINER
+    codes, values = dictionary_codes(column)
     texts = map(as_text, values)
     return codes, [tuple(text.split(separator)) if text else () for text in texts]
 
@@ -161,12 +167,12 @@ def _lists(column: Column) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int6
         try:
             column = column.cast(pa.string())
         except pa.ArrowException:  # not UTF-8 somewhere: those users have no features
-            codes, values = coded(column)
+            codes, values = dictionary_codes(column)
             column = pa.array([as_text(value) for value in values], pa.string()).take(codes)
         column = pc.split_pattern(column, SEPARATOR)
     lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
     flat_values: Any = column.flatten()
-    return numbers(flat_values), lengths.astype(np.int64)
+    return column_numbers(flat_values), lengths.astype(np.int64)
 
 
 def _is_list(column: Column) -> bool:
@@ -182,7 +188,7 @@ def _propensity(
     """As recorded; 1 / the pool's size where the field is null or blank."""
     if column is None:
         return None
-    codes, values = coded(column)
+    codes, values = dictionary_codes(column)
     blank = np.array([value is None or value in (b"", "") for value in values])[codes[good]]
     with np.errstate(divide="ignore"):
-        return np.where(blank, 1.0 / sizes[good], numbers(column)[good])
+        return np.where(blank, 1.0 / sizes[good], column_numbers(column)[good])

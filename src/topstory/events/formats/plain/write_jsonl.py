@@ -1,4 +1,4 @@
-"""Logs in the plain layout, as JSON lines: events in one file, articles in another."""
+"""Writing logs in the plain layout as JSON lines: events in one file, articles in another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from topstory.files import replaced_file
 
 
 def jsonl_lines(log: EventLog, progress: Progress = lambda _: None) -> Iterator[bytes]:
-    """One line an event, the same to the bit when it is imported again.
+    """One line per event; importing them gives the same log to the bit.
 
     >>> import numpy as np
     >>> log = EventLog.from_arrays(np.ones((1, 1)), [["a", "b"]], [0], ["b"], [1])
@@ -51,7 +51,7 @@ def article_lines(log: EventLog) -> Iterator[bytes]:
 
 
 def articles_beside(out: Path) -> Path:
-    """Where the articles go.
+    """The path of the articles file.
 
     >>> articles_beside(Path("week.jsonl")).name
     'week.articles.jsonl'
@@ -62,7 +62,7 @@ def articles_beside(out: Path) -> Path:
 def write_jsonl(log: EventLog, out: Path, progress: Progress) -> list[Path]:
     """Events into `out`, articles into the file beside it."""
     beside = articles_beside(out)
-    # Neither file takes its place before both are written: old events need their old articles.
+    # Neither file is replaced before both are written: old events need their old articles.
     with replaced_file(beside) as articles, replaced_file(out) as events:
         articles.writelines(article_lines(log))
         events.writelines(jsonl_lines(log, progress))

@@ -1,4 +1,4 @@
-"""Columns of a foreign table, as numbers, times and texts; what cannot be read is marked."""
+"""Columns of an imported table as numbers, times and text; unreadable values are marked."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from topstory.events.columns.times import LATEST, SECOND, moment
+from topstory.events.columns.times import LATEST, SECOND, parse_time
 
-Column = Any  # of pyarrow: its stubs know each type of array apart, and here all of them may come
+Column = Any  # any array of pyarrow, whose stubs have a type for each
 Floats = npt.NDArray[np.float64]
-NEVER = LATEST + 1  # a time that no event can have
+INVALID_TIME = LATEST + 1  # a time that no event can have
 
 
 def as_text(value: object) -> str | None:
-    r"""A value as a text; None if it is none, or not UTF-8.
+    r"""A value as text; None for null, or if it is not UTF-8.
 
     >>> as_text(b"caf\xc3\xa9"), as_text(b"\xe9"), as_text(7)
     ('café', None, '7')
@@ -31,10 +31,10 @@ def as_text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def coded(column: Column) -> tuple[npt.NDArray[np.int64], list[Any]]:
-    """(n,) code of each value, and the values themselves, each once; nulls are a value too.
+def dictionary_codes(column: Column) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """(n,) code of each value, and the distinct values; null counts as a value.
 
-    >>> codes, values = coded(pa.array(["a", None, "a"]))
+    >>> codes, values = dictionary_codes(pa.array(["a", None, "a"]))
     >>> [values[code] for code in codes]
     ['a', None, 'a']
     """
@@ -45,10 +45,10 @@ def coded(column: Column) -> tuple[npt.NDArray[np.int64], list[Any]]:
     return codes.astype(np.int64), [*values, None]
 
 
-def numbers(column: Column) -> Floats:
-    """(n,) float64; nan for what is not a number, and for nulls.
+def column_numbers(column: Column) -> Floats:
+    """(n,) float64; nan for nulls and for values that are not numbers.
 
-    >>> numbers(pa.array([b"1.5", b"-2e3", b"x", b""]))
+    >>> column_numbers(pa.array([b"1.5", b"-2e3", b"x", b""]))
     array([ 1.5e+00, -2.0e+03,      nan,      nan])
     """
     kind = column.type
@@ -58,45 +58,49 @@ def numbers(column: Column) -> Floats:
         cast = column.cast(pa.float64()).fill_null(math.nan)
         return np.asarray(cast.to_numpy(zero_copy_only=False), np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        codes, values = coded(column)
+        codes, values = dictionary_codes(column)
         return np.array([_number(value) for value in values])[codes]
 
 
-def micros(column: Column) -> npt.NDArray[np.int64]:
-    """(n,) microseconds since 1970: of timestamps, unix seconds or ISO texts; else NEVER.
+def column_times(column: Column) -> npt.NDArray[np.int64]:
+    """(n,) microseconds since 1970, from timestamps, unix seconds or ISO text; else INVALID_TIME.
 
-    >>> micros(pa.array([b"1970-01-01T00:00:01Z", b"1970-01-01 00:00:02", b"3.5", b"soon"]))
+    >>> column_times(pa.array([b"1970-01-01T00:00:01Z", b"1970-01-01 00:00:02", b"3.5", b"soon"]))
     array([           1000000,            2000000,            3500000,
            253402300800000000])
     """
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         exact: Column = pc.cast(column, pa.timestamp("us", None), safe=False)
-        return np.asarray(exact.cast(pa.int64()).fill_null(NEVER).to_numpy(zero_copy_only=False))
+        return np.asarray(
+            exact.cast(pa.int64()).fill_null(INVALID_TIME).to_numpy(zero_copy_only=False)
+        )
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return seconds(numbers(column))
-    for zone in ("UTC", None):  # all times have a zone, or none has
+        return seconds_to_microseconds(column_numbers(column))
+    for zone in ("UTC", None):  # either all times have a zone, or none
         try:
             times = column.cast(pa.string()).cast(pa.timestamp("us", zone)).cast(pa.int64())
-            return np.asarray(times.fill_null(NEVER).to_numpy(zero_copy_only=False))
+            return np.asarray(times.fill_null(INVALID_TIME).to_numpy(zero_copy_only=False))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
     try:
-        return seconds(np.asarray(column.cast(pa.string()).cast(pa.float64()).fill_null(math.nan)))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # of all kinds, or no times
-        codes, values = coded(column)
+        return seconds_to_microseconds(
+            np.asarray(column.cast(pa.string()).cast(pa.float64()).fill_null(math.nan))
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a mix of kinds, or no times
+        codes, values = dictionary_codes(column)
         return np.array([_micros(value) for value in values], np.int64)[codes]
 
 
-def seconds(values: Floats) -> npt.NDArray[np.int64]:
-    """Unix seconds as microseconds; NEVER for what no event can have.
+def seconds_to_microseconds(values: Floats) -> npt.NDArray[np.int64]:
+    """Unix seconds as microseconds; INVALID_TIME for a time that no event can have.
 
-    >>> seconds(np.array([1.5, np.nan, 1e300]))
+    >>> seconds_to_microseconds(np.array([1.5, np.nan, 1e300]))
     array([           1500000, 253402300800000000, 253402300800000000])
     """
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = np.rint(values * SECOND)
-        return np.where(np.abs(scaled) < NEVER, scaled, NEVER).astype(np.int64)
+        return np.where(np.abs(scaled) < INVALID_TIME, scaled, INVALID_TIME).astype(np.int64)
 
 
 def _number(value: object) -> float:
@@ -110,11 +114,11 @@ def _number(value: object) -> float:
 def _micros(value: object) -> int:
     text = as_text(value)
     if text is None:
-        return NEVER
+        return INVALID_TIME
     number = _number(text)
     if not math.isnan(number):
-        return int(seconds(np.array([number]))[0])
+        return int(seconds_to_microseconds(np.array([number]))[0])
     try:
-        return moment(text.strip())
+        return parse_time(text.strip())
     except (ValueError, OverflowError):
-        return NEVER
+        return INVALID_TIME

@@ -1,4 +1,4 @@
-"""A CSV file in tables of some thousand rows, each row with its line number."""
+"""A CSV file in tables of some thousand rows, with line numbers."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from topstory.events.formats.faults import Faults
-from topstory.events.formats.pipeline.lines import Block, line_blocks
-from topstory.events.formats.pipeline.validation import Refusal
+from topstory.events.formats.pipeline.lines import LineBlock, line_blocks
+from topstory.events.formats.pipeline.validation import RejectedRow
 from topstory.events.formats.reader import Progress
 from topstory.events.formats.tabular.arrow_columns import Column
 
-FIELDS = "the row has another number of fields than the header"
+WRONG_FIELD_COUNT = "the row has another number of fields than the header"
 NOT_CSV = "not a row of CSV: a quote is not closed, or a field is too long"
 
 _BEFORE, _AFTER = np.frombuffer(b",\n", np.uint8), np.frombuffer(b",\n\r", np.uint8)
 
 
 class CsvTable(NamedTuple):
-    """The rows of a block that have all fields: columns of bytes, none of them null."""
+    """The rows of a block that have all fields, as columns of bytes without nulls."""
 
     columns: dict[str, Column]
     lines: npt.NDArray[np.int64]
-    refused: list[Refusal]
-    block: Block
+    rejected: list[RejectedRow]
+    block: LineBlock
 
     def text(self, row: int) -> bytes:
         """The line of a row."""
@@ -43,7 +43,7 @@ def csv_tables(
 ) -> Iterator[CsvTable]:
     """The columns that are wanted, block by block. A value holds no line break.
 
-    Blocks go to Arrow's parser, those that it might see otherwise line by line through Python's.
+    Arrow parses the blocks; those that it might read differently are parsed line by line by Python.
     """
     names: list[str] = []
     for block in line_blocks(path, faults, progress):
@@ -53,7 +53,7 @@ def csv_tables(
             first += 1
             names = _names(header, path)
         if data:
-            yield _table(Block(first, data), names, wanted)
+            yield _table(LineBlock(first, data), names, wanted)
     if not names:
         raise ValueError(f"{path}: the file is empty; its first line must name the columns")
 
@@ -73,17 +73,17 @@ def _names(header: bytes, path: Path) -> list[str]:
     return names
 
 
-def _table(block: Block, names: list[str], wanted: Callable[[str], bool]) -> CsvTable:
+def _table(block: LineBlock, names: list[str], wanted: Callable[[str], bool]) -> CsvTable:
     data = block.data
     if len(names) == 1 or _is_odd(data):
         return _by_python(block, names, wanted)
-    refused: list[Refusal] = []
+    rejected: list[RejectedRow] = []
     skipped: list[int] = []
 
     def skip(row: pacsv.InvalidRow) -> Literal["skip"]:
         assert row.number is not None
         skipped.append(row.number)
-        refused.append(Refusal(block.first + row.number - 1, FIELDS, row.text))
+        rejected.append(RejectedRow(block.first + row.number - 1, WRONG_FIELD_COUNT, row.text))
         return "skip"
 
     include = [name for name in names if wanted(name)]
@@ -104,14 +104,14 @@ def _table(block: Block, names: list[str], wanted: Callable[[str], bool]) -> Csv
     good = np.ones(count, bool)
     good[np.array(skipped, np.int64) - 1] = False
     lines = np.flatnonzero(good) + block.first
-    if table.num_rows != len(lines):  # Arrow saw other rows than there are lines
+    if table.num_rows != len(lines):  # Arrow found other rows than there are lines
         return _by_python(block, names, wanted)
     columns = {name: _whole(table.column(name)) for name in include}
-    return CsvTable(columns, lines, refused, block)
+    return CsvTable(columns, lines, rejected, block)
 
 
 def _is_odd(data: bytes) -> bool:
-    """Whether Arrow's rows may not be the file's lines, or values not as they are written."""
+    """Whether Arrow's rows may differ from the file's lines, or its values from the text."""
     blank = b"\n\n" in data or b"\n\r\n" in data or data[:1] in (b"\n", b"\r")
     returns = b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
     quotes = b'"' in data and not _quotes_whole_fields(data)
@@ -119,7 +119,7 @@ def _is_odd(data: bytes) -> bool:
 
 
 def _quotes_whole_fields(data: bytes) -> bool:
-    r"""Whether quotes only ever enclose a field on one line: then all parsers see the same fields.
+    r"""Whether quotes only enclose whole fields within a line: then all parsers agree.
 
     >>> _quotes_whole_fields(b'1,"a,b",""\n'), _quotes_whole_fields(b'1,"a ""b"" c"\n')
     (True, False)
@@ -139,16 +139,16 @@ def _quotes_whole_fields(data: bytes) -> bool:
 
 
 def _is_text(data: bytes) -> bool:
-    # Arrow hands bad rows over as texts, and cannot if they are not UTF-8.
+    # Arrow reports bad rows as text, which fails if they are not UTF-8.
     try:
         return data.isascii() or bool(data.decode())
     except UnicodeDecodeError:
         return False
 
 
-def _by_python(block: Block, names: list[str], wanted: Callable[[str], bool]) -> CsvTable:
-    """The same, slowly: for quoted values."""
-    refused: list[Refusal] = []
+def _by_python(block: LineBlock, names: list[str], wanted: Callable[[str], bool]) -> CsvTable:
+    """The same with Python's parser: slower, for unusual quoting."""
+    rejected: list[RejectedRow] = []
     lines: list[int] = []
     rows: list[list[str]] = []
     for number, line in enumerate(block.lines(), block.first):
@@ -157,10 +157,10 @@ def _by_python(block: Block, names: list[str], wanted: Callable[[str], bool]) ->
         try:
             row = next(csv.reader([line.decode("utf-8", "surrogateescape")], strict=True), [])
         except csv.Error:
-            refused.append(Refusal(number, NOT_CSV, line))
+            rejected.append(RejectedRow(number, NOT_CSV, line))
             continue
         if len(row) != len(names):
-            refused.append(Refusal(number, FIELDS, line))
+            rejected.append(RejectedRow(number, WRONG_FIELD_COUNT, line))
             continue
         lines.append(number)
         rows.append(row)
@@ -169,7 +169,7 @@ def _by_python(block: Block, names: list[str], wanted: Callable[[str], bool]) ->
         for i, name in enumerate(names)
         if wanted(name)
     }
-    return CsvTable(columns, np.array(lines, np.int64), refused, block)
+    return CsvTable(columns, np.array(lines, np.int64), rejected, block)
 
 
 def _whole(column: Column) -> Column:

@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from topstory.events.columns.times import moment
-from topstory.events.formats.faults import Faults, NoEvent
-from topstory.events.formats.options import Settings
-from topstory.events.formats.pipeline.first_event import Shape
+from topstory.events.columns.times import parse_time
+from topstory.events.formats.faults import Faults, NotAnEvent
+from topstory.events.formats.options import ReaderOptions
+from topstory.events.formats.pipeline.descriptions import ArticleDescription, description_table
+from topstory.events.formats.pipeline.first_event import FirstEvent
 from topstory.events.formats.pipeline.line_parser import LineParser
 from topstory.events.formats.pipeline.line_reader import LineReader
-from topstory.events.formats.pipeline.memo import Remembered
-from topstory.events.formats.pipeline.row_batch import Gathering, pool_fault
-from topstory.events.formats.pipeline.validation import Rows, outcome_fault
-from topstory.events.formats.vw.actions import Action, table_of
+from topstory.events.formats.pipeline.memo import Memo
+from topstory.events.formats.pipeline.row_batch import RowBatch, pool_fault
+from topstory.events.formats.pipeline.validation import ParsedRows, outcome_fault
 from topstory.events.formats.vw.dsjson_decision import (
     actions,
     decode,
-    described,
-    parsed,
+    id_and_features,
+    parse_json,
     shared_features,
 )
 from topstory.events.formats.vw.encodings import ArrayEncoding, Encoding, HashEncoding
 
-SKIPPED = "_skipLearn is true"
+SKIPPED_LEARNING = "_skipLearn is true"
 DROPPED = "pdrop: others like it were dropped at random, and nothing makes up for them"
 
 
@@ -46,64 +46,66 @@ class DsjsonReader(LineReader):
     }
     described = True
 
-    def parser(self, options: Mapping[str, Any], shape: Shape) -> LineParser:
-        """For the events whose action, cost and probability are known."""
-        settings = Settings(self.name, options, self.options)
-        encoding: Encoding = HashEncoding(settings.whole("dimensions", 32, least=2))
-        if settings.choice("features", "hash", "arrays") == "arrays":
-            encoding = ArrayEncoding(shape)
-        key = settings.text("id")
-        return _Lines(shape, encoding, None if key is None else tuple(key.split(".")))
+    def parser(self, options: Mapping[str, Any], first_event: FirstEvent) -> LineParser:
+        """A parser of events whose action, cost and probability are known."""
+        chosen = ReaderOptions(self.name, options, self.options)
+        encoding: Encoding = HashEncoding(chosen.whole("dimensions", 32, least=2))
+        if chosen.choice("features", "hash", "arrays") == "arrays":
+            encoding = ArrayEncoding(first_event)
+        key = chosen.text("id")
+        return _DsjsonParser(first_event, encoding, None if key is None else tuple(key.split(".")))
 
 
-class _Lines(LineParser):
-    def __init__(self, shape: Shape, encoding: Encoding, key: tuple[str, ...] | None) -> None:
-        super().__init__(shape)
+class _DsjsonParser(LineParser):
+    def __init__(
+        self, first_event: FirstEvent, encoding: Encoding, key: tuple[str, ...] | None
+    ) -> None:
+        super().__init__(first_event)
         self._encoding, self._key = encoding, key
-        # Lists of actions repeat from line to line; where they do not, the actions in them do.
-        self._pools = Remembered[tuple[Action, ...]](self._pool)
-        self._known = Remembered[Action](self._action)
+        # Lists of actions repeat from line to line; if not, the actions in them do.
+        self._pools = Memo[tuple[ArticleDescription, ...]](self._pool)
+        self._known = Memo[ArticleDescription](self._action)
 
-    def take(self, number: int, row: bytes, gathering: Gathering, faults: Faults) -> None:
+    def parse_row(self, number: int, row: bytes, batch: RowBatch, faults: Faults) -> None:
         """One line."""
         decision, context = decode(row)
         if decision.skip:
-            faults.left_out(SKIPPED, gathering.file, number, row)
+            faults.left_out(SKIPPED_LEARNING, batch.file, number, row)
             return
         at, payoff, propensity = decision.at(), decision.payoff(), decision.propensity()
         pool = self._pools[bytes(context["_multi"])]
         fault = outcome_fault(at, len(pool), payoff, propensity)
         if fault is not None:
-            raise NoEvent(fault)
+            raise NotAnEvent(fault)
         self._encoding.check(pool)
         user = self._encoding.user(shared_features(context))
         micros = self._micros(decision.timestamp)
         if decision.pdrop:
-            faults.note(DROPPED, gathering.file, number, row)
-        gathering.add(number, user, pool, at, payoff, propensity, micros, row)
+            faults.note(DROPPED, batch.file, number, row)
+        batch.add(number, user, pool, at, payoff, propensity, micros, row)
 
-    def finish(self, gathering: Gathering) -> Rows:
-        """The users as vectors, and an article for each description of an action."""
-        found = list(gathering.members())
+    def finish(self, batch: RowBatch) -> ParsedRows:
+        """Users as vectors, and one article per description of an action."""
+        found = list(batch.members())
         index = {action: i for i, action in enumerate(found)}
-        users = self._encoding.users(gathering.users)
-        return gathering.rows(users, table_of(found), index)
+        users = self._encoding.users(batch.users)
+        return batch.rows(users, description_table(found), index)
 
-    def _pool(self, multi: bytes) -> tuple[Action, ...]:
+    def _pool(self, multi: bytes) -> tuple[ArticleDescription, ...]:
         known = self._known
         pool = tuple([known[text] for text in actions(multi)])
         fault = pool_fault([action.id for action in pool])
         if fault is not None:
-            raise NoEvent(f"{fault} (each action needs an id of its own)")
+            raise NotAnEvent(f"{fault} (each action needs an id of its own)")
         return pool
 
-    def _action(self, text: bytes) -> Action:
-        key, features = described(parsed(text), self._key)
-        return Action(key, self._encoding.article(features))
+    def _action(self, text: bytes) -> ArticleDescription:
+        key, features = id_and_features(parse_json(text), self._key)
+        return ArticleDescription(key, self._encoding.article(features))
 
     def _micros(self, timestamp: datetime | None) -> int | None:
-        if not self.shape.first("timed", timestamp is not None):
+        if not self.first_event.setdefault("timed", timestamp is not None):
             return None
         if timestamp is None:
-            raise NoEvent("there is no Timestamp, though lines before it have one")
-        return moment(timestamp)
+            raise NotAnEvent("there is no Timestamp, though lines before it have one")
+        return parse_time(timestamp)

@@ -1,4 +1,4 @@
-"""One line of decision-service JSON, taken apart."""
+"""Decoding one line of decision-service JSON."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from topstory.events.formats.faults import NoEvent
-from topstory.events.formats.pipeline.row_batch import unvarying
+from topstory.events.formats.faults import NotAnEvent
+from topstory.events.formats.pipeline.row_batch import general_reason
 from topstory.events.formats.vw.named_features import Named, feature_id, named_features
 
 Names = tuple[str, ...]
@@ -17,8 +17,8 @@ HASH = "hash"
 DEFAULT_IDS: tuple[Names, ...] = (("id",), ("i", "id"), ("_tag",))
 
 
-class Decision(msgspec.Struct):
-    """The fields of a line that matter here; `c` stays as it is written."""
+class LoggedDecision(msgspec.Struct):
+    """The fields of a line that are used; `c` is kept as raw JSON."""
 
     c: msgspec.Raw
     cost: float | None = msgspec.field(name="_label_cost", default=None)
@@ -32,35 +32,35 @@ class Decision(msgspec.Struct):
     skip: bool = msgspec.field(name="_skipLearn", default=False)
 
     def at(self) -> int:
-        """The place of the chosen action among the actions."""
+        """The position of the chosen action among the actions."""
         if self.action is not None:
             return self.action - 1
         if self.index is not None:
             return self.index
-        raise NoEvent("there is no _label_Action: nothing says what was chosen")
+        raise NotAnEvent("there is no _label_Action: nothing says what was chosen")
 
     def payoff(self) -> float:
-        """What the cost says, with the sign of a payoff."""
+        """The payoff: the negative cost."""
         if self.cost is None:
-            raise NoEvent("there is no _label_cost: nothing says what it paid")
+            raise NotAnEvent("there is no _label_cost: nothing says what it paid")
         return 0.0 - self.cost
 
     def propensity(self) -> float:
-        """Of the chosen action: its label's, or else what `a` and `p` say."""
+        """The chosen action's probability: its label's, else from `a` and `p`."""
         if self.probability is not None:
             return self.probability
         try:
             return self.probabilities[self.ranking.index(self.at() + 1)]
         except (ValueError, IndexError):
-            raise NoEvent("there is no _label_probability, nor p of the chosen action") from None
+            raise NotAnEvent("there is no _label_probability, nor p of the chosen action") from None
 
 
-_LINE = msgspec.json.Decoder(Decision)
+_LINE = msgspec.json.Decoder(LoggedDecision)
 _CONTEXT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ACTIONS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def decode(line: bytes) -> tuple[Decision, dict[str, msgspec.Raw]]:
+def decode(line: bytes) -> tuple[LoggedDecision, dict[str, msgspec.Raw]]:
     """The decision, and its context by keys; raises NoEvent.
 
     >>> line = b'{"_label_cost": -1, "_label_probability": 0.5, "_label_Action": 2, '
@@ -69,18 +69,18 @@ def decode(line: bytes) -> tuple[Decision, dict[str, msgspec.Raw]]:
     >>> decision.at(), decision.payoff(), decision.propensity(), list(context)
     (1, 1.0, 0.5, ['User', '_multi'])
     """
-    decision: Decision = _checked(_LINE, line)
+    decision: LoggedDecision = _checked(_LINE, line)
     context: dict[str, msgspec.Raw] = _checked(_CONTEXT, decision.c)
     if "_slots" in context:
-        raise NoEvent("it has _slots: only lines with one decision each are read")
+        raise NotAnEvent("it has _slots: only lines with one decision each are read")
     if "_multi" not in context:
-        raise NoEvent("there is no _multi: nothing says what could be shown")
+        raise NotAnEvent("there is no _multi: nothing says what could be shown")
     return decision, context
 
 
 def shared_features(context: dict[str, msgspec.Raw]) -> list[Named]:
-    """The features of all but the actions."""
-    shared = {key: parsed(raw) for key, raw in context.items() if key != "_multi"}
+    """The features of the context without the actions."""
+    shared = {key: parse_json(raw) for key, raw in context.items() if key != "_multi"}
     return _flat(shared)
 
 
@@ -93,17 +93,17 @@ def actions(multi: bytes) -> list[bytes]:
     try:
         return list(map(bytes, _ACTIONS.decode(multi)))
     except msgspec.DecodeError:
-        raise NoEvent("_multi is not a list of actions") from None
+        raise NotAnEvent("_multi is not a list of actions") from None
 
 
-def described(action: Any, path: Names | None) -> tuple[str, list[Named]]:
-    """An action's id and its features but the id; `path` is where to look for it.
+def id_and_features(action: Any, path: Names | None) -> tuple[str, list[Named]]:
+    """An action's id, and its features without the id; `path` says where the id is.
 
-    >>> described({"i": {"id": "Latte", "constant": 1}, "j": [{"type": "hot"}]}, None)
+    >>> id_and_features({"i": {"id": "Latte", "constant": 1}, "j": [{"type": "hot"}]}, None)
     ('Latte', [('i^constant', 1.0), ('j^type=hot', 1.0)])
     """
     if not isinstance(action, dict):
-        raise NoEvent("an action is not an object")
+        raise NotAnEvent("an action is not an object")
     features = _flat(action)
     if path == (HASH,):
         return feature_id(features), features
@@ -116,10 +116,10 @@ def described(action: Any, path: Names | None) -> tuple[str, list[Named]]:
             return str(value), [each for each in features if each[0] not in (own, f"{own}={value}")]
     if path is None:
         return feature_id(features), features
-    raise NoEvent(f"an action has no {'.'.join(path)}, which was to be its id")
+    raise NotAnEvent(f"an action has no {'.'.join(path)}, which was to be its id")
 
 
-def parsed(raw: msgspec.Raw | bytes) -> Any:
+def parse_json(raw: msgspec.Raw | bytes) -> Any:
     """Any JSON; raises NoEvent."""
     return _checked(_ANY, raw)
 
@@ -131,15 +131,15 @@ def _flat(value: Any) -> list[Named]:
     try:
         return named_features(value)
     except RecursionError:
-        raise NoEvent("its JSON is nested too deeply") from None
+        raise NotAnEvent("its JSON is nested too deeply") from None
 
 
 def _checked(decoder: msgspec.json.Decoder[Any], text: msgspec.Raw | bytes) -> Any:
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
-        raise NoEvent(f"not a decision: {unvarying(str(error))}") from None
+        raise NotAnEvent(f"not a decision: {general_reason(str(error))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise NoEvent("not valid JSON") from None
+        raise NotAnEvent("not valid JSON") from None
     except RecursionError:
-        raise NoEvent("its JSON is nested too deeply") from None
+        raise NotAnEvent("its JSON is nested too deeply") from None

@@ -1,4 +1,4 @@
-"""Named features: what Vowpal Wabbit reads out of JSON, as pairs of name and value."""
+"""Named features, as Vowpal Wabbit reads them from JSON: pairs of name and value."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
+from topstory.events.formats.pipeline.validation import as_float
+
 Named = tuple[str, float]
 
-LONGEST_ID = 64
+MAX_ID_CHARACTERS = 64
 
 
 def named_features(value: Any, name: str = "") -> list[Named]:
@@ -17,7 +19,7 @@ def named_features(value: Any, name: str = "") -> list[Named]:
     Objects are namespaces, joined to the names in them by `^`; a number is a feature's value; a
     text makes the feature `name=text` of value 1; true is 1; false and null are nothing; numbers
     in an array are `name[0]`, `name[1]`, …; the words of `_text` are features; other keys that
-    begin with `_` are no features.
+    begin with `_` are ignored.
 
     >>> named_features({"User": {"age": 0.5, "city": "Rome", "_id": 7}, "new": True})
     [('User^age', 0.5), ('User^city=Rome', 1.0), ('new', 1.0)]
@@ -52,36 +54,26 @@ def _collect(value: Any, name: str, found: list[Named]) -> None:
         found.append((name, 1.0))
 
 
-def as_float(value: int | float) -> float:
-    """A number as a float, infinite if it is too large for one.
+def shortest_text(value: float) -> str:
+    """The shortest text that stands for exactly this number.
 
-    >>> as_float(10 ** 400)
-    inf
-    """
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
-
-
-def exactly(value: float) -> str:
-    """The shortest text of this number and no other.
-
-    >>> exactly(2.0), exactly(0.1), exactly(1234567.5)
+    >>> shortest_text(2.0), shortest_text(0.1), shortest_text(1234567.5)
     ('2', '0.1', '1234567.5')
     """
     return repr(value).removesuffix(".0")
 
 
 def feature_id(features: Sequence[Named]) -> str:
-    """An id for an article that has none but its features: the same for the same features.
+    """An id for an article without one, made of its features: equal features, equal id.
 
     >>> feature_id([("Topic^kind=news", 1.0), ("Topic^length", 0.5)])
     'Topic^kind=news Topic^length:0.5'
     """
-    words = sorted(name if value == 1 else f"{name}:{exactly(value)}" for name, value in features)
+    words = sorted(
+        name if value == 1 else f"{name}:{shortest_text(value)}" for name, value in features
+    )
     text = " ".join(words)
-    if 0 < len(text) <= LONGEST_ID:
+    if 0 < len(text) <= MAX_ID_CHARACTERS:
         return text
     exact = repr(sorted(features)).encode("utf-8", "surrogatepass")
     return blake2b(exact, digest_size=8).hexdigest()

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from topstory.events.formats.faults import Faults, NoEvent
-from topstory.events.formats.options import Settings
-from topstory.events.formats.pipeline.first_event import Shape
+from topstory.events.formats.faults import Faults, NotAnEvent
+from topstory.events.formats.options import ReaderOptions
+from topstory.events.formats.pipeline.descriptions import ArticleDescription, description_table
+from topstory.events.formats.pipeline.first_event import FirstEvent
 from topstory.events.formats.pipeline.line_parser import LineParser
 from topstory.events.formats.pipeline.line_reader import LineReader
-from topstory.events.formats.pipeline.lines import Block, line_end
-from topstory.events.formats.pipeline.memo import Remembered
-from topstory.events.formats.pipeline.row_batch import Gathering, pool_fault
-from topstory.events.formats.pipeline.validation import Rows, outcome_fault
-from topstory.events.formats.vw.actions import Action, table_of
+from topstory.events.formats.pipeline.lines import LineBlock, line_end
+from topstory.events.formats.pipeline.memo import Memo
+from topstory.events.formats.pipeline.row_batch import RowBatch, pool_fault
+from topstory.events.formats.pipeline.validation import ParsedRows, outcome_fault
 from topstory.events.formats.vw.encodings import HashEncoding
-from topstory.events.formats.vw.named_features import Named, exactly, feature_id
+from topstory.events.formats.vw.named_features import Named, feature_id, shortest_text
 from topstory.events.formats.vw.text_line import Label, VwLine, vw_line
 
-MOST = 1 << 16  # lines of an example; in a file without blank lines they would fill the memory
+MAX_EXAMPLE_LINES = 1 << 16  # a file without blank lines would fill the memory
 
-Numbered = tuple[int, bytes]
-Described = tuple[Action, Label | None]
+NumberedLine = tuple[int, bytes]
+LabelledAction = tuple[ArticleDescription, Label | None]
 
 
 class VwReader(LineReader):
@@ -41,16 +41,16 @@ class VwReader(LineReader):
     }
     described = True
 
-    def parser(self, options: Mapping[str, Any], shape: Shape) -> LineParser:
-        """For the examples in which exactly one action has a label."""
-        settings = Settings(self.name, options, self.options)
-        encoding = HashEncoding(settings.whole("dimensions", 32, least=2))
-        return _Examples(shape, encoding, settings.text("id"))
+    def parser(self, options: Mapping[str, Any], first_event: FirstEvent) -> LineParser:
+        """A parser of examples in which exactly one action has a label."""
+        chosen = ReaderOptions(self.name, options, self.options)
+        encoding = HashEncoding(chosen.whole("dimensions", 32, least=2))
+        return _ExampleParser(first_event, encoding, chosen.text("id"))
 
     def row_end(self, data: bytes) -> int:
-        """After the last blank line; anywhere, if there are too many lines without one."""
+        """After the last blank line; after any line if there are too many without a blank one."""
         last = end = line_end(data)
-        for _ in range(MOST + 1):
+        for _ in range(MAX_EXAMPLE_LINES + 1):
             begin = data.rfind(b"\n", 0, max(0, end - 1)) + 1
             if not data[begin:end].strip():
                 return end
@@ -58,74 +58,76 @@ class VwReader(LineReader):
         return last
 
 
-class _Examples(LineParser):
-    def __init__(self, shape: Shape, encoding: HashEncoding, key: str | None) -> None:
-        super().__init__(shape)
+class _ExampleParser(LineParser):
+    def __init__(self, first_event: FirstEvent, encoding: HashEncoding, key: str | None) -> None:
+        super().__init__(first_event)
         self._encoding, self._key = encoding, key
-        self._known = Remembered[Described | list[Named]](self._line)
+        self._known = Memo[LabelledAction | list[Named]](self._line)
 
-    def rows(self, file: str, block: Block) -> Iterator[tuple[int, list[Numbered]]]:
+    def rows(self, file: str, block: LineBlock) -> Iterator[tuple[int, list[NumberedLine]]]:
         """The lines of each example, with their numbers."""
-        example: list[Numbered] = []
+        example: list[NumberedLine] = []
         for number, line in enumerate(block.lines(), block.first):
             if line.strip():
                 example.append((number, line))
             elif example:
                 yield example[0][0], example
                 example = []
-            if len(example) > MOST:
+            if len(example) > MAX_EXAMPLE_LINES:
                 raise ValueError(
-                    f"{file}:{example[0][0]}: more than {MOST} lines without a blank one; "
-                    "a blank line ends each example of cb_adf"
+                    f"{file}:{example[0][0]}: more than {MAX_EXAMPLE_LINES} lines without a "
+                    "blank one; a blank line ends each example of cb_adf"
                 )
         if example:
             yield example[0][0], example
 
-    def take(self, number: int, row: list[Numbered], gathering: Gathering, faults: Faults) -> None:
+    def parse_row(
+        self, number: int, row: list[NumberedLine], batch: RowBatch, faults: Faults
+    ) -> None:
         """One example."""
         shared: list[Named] = []
-        pool: list[Action] = []
+        pool: list[ArticleDescription] = []
         chosen: list[tuple[int, Label]] = []
         for line, text in row:
             try:
-                # The first is the user, as a rule, who does not come again.
+                # The first line is usually the user, who rarely repeats.
                 found = self._line(text) if line == number else self._known[text]
                 if isinstance(found, list):
                     if line != number:
-                        raise NoEvent("a shared line is not the first of its example")
+                        raise NotAnEvent("a shared line is not the first of its example")
                     shared = found
                     continue
-            except NoEvent as error:
-                raise NoEvent(str(error), line, text) from None
+            except NotAnEvent as error:
+                raise NotAnEvent(str(error), line, text) from None
             action, label = found
             if label is not None:
                 chosen.append((len(pool), label))
             pool.append(action)
         fault = pool_fault([action.id for action in pool])
         if fault is not None:
-            raise NoEvent(f"{fault} (each action needs a tag of its own)")
+            raise NotAnEvent(f"{fault} (each action needs a tag of its own)")
         if len(chosen) != 1:
-            raise NoEvent("not exactly one action of the example has a label")
+            raise NotAnEvent("not exactly one action of the example has a label")
         [(at, (cost, probability))] = chosen
         fault = outcome_fault(at, len(pool), 0.0 - cost, probability)
         if fault is not None:
-            raise NoEvent(fault)
+            raise NotAnEvent(fault)
         user = self._encoding.user(shared)
-        gathering.add(number, user, tuple(pool), at, 0.0 - cost, probability, text=row[0][1])
+        batch.add(number, user, tuple(pool), at, 0.0 - cost, probability, text=row[0][1])
 
-    def finish(self, gathering: Gathering) -> Rows:
-        """The users as vectors, and an article for each description of an action."""
-        found = list(gathering.members())
+    def finish(self, batch: RowBatch) -> ParsedRows:
+        """Users as vectors, and one article per description of an action."""
+        found = list(batch.members())
         index = {action: i for i, action in enumerate(found)}
-        users = self._encoding.users(gathering.users)
-        return gathering.rows(users, table_of(found), index)
+        users = self._encoding.users(batch.users)
+        return batch.rows(users, description_table(found), index)
 
-    def _line(self, text: bytes) -> Described | list[Named]:
+    def _line(self, text: bytes) -> LabelledAction | list[Named]:
         """An action and its label, or the features of a shared line."""
         line = vw_line(text.decode("utf-8", "surrogateescape"))
         if line.shared:
             return line.features
-        return Action(self._id(line), self._encoding.article(line.features)), line.label
+        return ArticleDescription(self._id(line), self._encoding.article(line.features)), line.label
 
     def _id(self, line: VwLine) -> str:
         if self._key == "hash" or (self._key is None and not line.tag):
@@ -137,5 +139,5 @@ class _Examples(LineParser):
             if name.startswith(own):
                 return name.removeprefix(own)
             if name == self._key:
-                return exactly(value)
-        raise NoEvent(f"an action has no feature {self._key}, which was to be its id")
+                return shortest_text(value)
+        raise NotAnEvent(f"an action has no feature {self._key}, which was to be its id")

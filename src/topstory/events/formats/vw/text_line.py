@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from topstory.events.formats.faults import NoEvent
+from topstory.events.formats.faults import NotAnEvent
 from topstory.events.formats.vw.named_features import Named
 
 
 class Label(NamedTuple):
-    """`action:cost:probability`; the action's number says nothing in cb_adf."""
+    """`action:cost:probability`; the action's number has no meaning in cb_adf."""
 
     cost: float
     probability: float
@@ -25,7 +25,7 @@ class VwLine(NamedTuple):
 
 
 def vw_line(text: str) -> VwLine:
-    """Take a line apart.
+    """Parse a line.
 
     The word that touches the first `|`, or begins with `'`, is the tag. `|User:2 age:0.5 new
     city:Rome` has the namespace User, whose values are doubled.
@@ -38,7 +38,7 @@ def vw_line(text: str) -> VwLine:
     """
     head, bar, body = text.partition("|")
     if not bar:
-        raise NoEvent("there is no |")
+        raise NotAnEvent("there is no |")
     words, tag = head.split(), ""
     if words and (not head[-1].isspace() or words[-1].startswith("'")):
         tag = words.pop().removeprefix("'")
@@ -56,7 +56,7 @@ def _label(words: list[str]) -> Label:
             return Label(float(parts[1]), float(parts[2]))
         except ValueError:
             pass
-    raise NoEvent("the label is not action:cost:probability")
+    raise NotAnEvent("the label is not action:cost:probability")
 
 
 def _features(body: str) -> list[Named]:
@@ -84,4 +84,4 @@ def _number(word: str) -> float:
     try:
         return float(word)
     except ValueError:
-        raise NoEvent("the weight of a namespace is not a number") from None
+        raise NotAnEvent("the weight of a namespace is not a number") from None

@@ -1,4 +1,4 @@
-"""Logs for Vowpal Wabbit: decision-service JSON lines."""
+"""Writing logs for Vowpal Wabbit: decision-service JSON lines."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from topstory.files import replaced_file
 def dsjson_lines(log: EventLog, progress: Progress = lambda _: None) -> Iterator[bytes]:
     """One line an event, for `vw --cb_explore_adf --dsjson`.
 
-    `p` holds the recorded probability of the article shown; what is left of 1 is shared evenly
-    by the others, since a log does not say theirs.
+    `p` holds the recorded probability of the shown article; the rest of 1 is divided evenly among
+    the others, since a log does not record theirs.
 
     >>> import numpy as np
     >>> log = EventLog.from_arrays(np.ones((1, 1)), [["a", "b"]], [0], ["b"], [1])

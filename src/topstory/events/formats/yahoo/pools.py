@@ -1,4 +1,4 @@
-"""The pools of a Yahoo log: the articles at the end of a line, parsed once for many lines."""
+"""The pools of a Yahoo log: the articles at the end of each line, parsed once for many lines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.pools import PoolTable
-from topstory.events.formats.faults import Faults
+from topstory.events.formats.faults import CHANGED_FEATURES, Faults
 
-SLOTS = 16  # pools that are recognised by their bytes
-LONGEST = 1 << 14  # bytes of such a pool's part of the line
-MOST = 256  # articles in it
-HELD = 1 << 26  # bytes of parts that are remembered
-REMEMBERED = 1 << 17  # articles
+MAX_SLOTS = 16  # pools that the kernel recognises by their bytes
+MAX_SLOT_BYTES = 1 << 14  # of such a pool's part of the line
+MAX_SLOT_ARTICLES = 256  # in such a pool
+MAX_KNOWN_BYTES = 1 << 26  # of pool texts that are remembered
+MAX_PARSED_ARTICLES = 1 << 17  # remembered
 
 Features = tuple[float, ...]
 
@@ -24,41 +24,42 @@ STRUCTURE = "not `time article click |user features |article …|article …`"
 NO_POOL = "no articles are listed"
 NOT_LISTED = "the shown article is not among those listed"
 TWICE = "an article is listed twice"
-LACKING = "an article lists only some of its features: the rest taken as 0, or as listed before"
-CHANGED = "an article's features differ from those it had before: the first were kept"
+MISSING_FEATURES = (
+    "an article lists only some of its features: the rest taken as 0, or as listed before"
+)
 
 
-class Unfit(Exception):
-    """Why a line cannot be an event."""
+class InvalidLine(Exception):
+    """Raised for a line that is not an event."""
 
 
 @dataclass(slots=True)
-class Article:
-    """An article as one part of a line gives it; a feature that is not there is None."""
+class ListedArticle:
+    """An article as a line lists it; a missing feature is None."""
 
     id: str
     features: tuple[float | None, ...] | None
-    remarks: tuple[str, ...] | None = None  # None: not compared with what was known of it yet
+    remarks: tuple[str, ...] | None = None  # None: not compared with its first features yet
 
 
 @dataclass(frozen=True)
-class Pool:
-    """A pool by its number in the batch, and the ids as they stand in the line."""
+class ListedPool:
+    """A pool: its number in the batch, and its ids as in the line."""
 
     number: int
     ids: tuple[bytes, ...]
 
 
-class Slots:
-    """The latest pools, as the kernels take them."""
+class PoolSlots:
+    """The most recent pools, laid out for the kernels."""
 
     def __init__(self) -> None:
-        self._parts = np.zeros((SLOTS, LONGEST), np.uint8)
-        self._lengths = np.zeros(SLOTS, np.int32)  # 0: the slot is free
-        self._numbers = np.zeros(SLOTS, np.int32)
-        self._members = np.zeros(SLOTS, np.int32)
-        self._starts = np.zeros((SLOTS, MOST), np.int32)
-        self._ends = np.zeros((SLOTS, MOST), np.int32)
+        self._parts = np.zeros((MAX_SLOTS, MAX_SLOT_BYTES), np.uint8)
+        self._lengths = np.zeros(MAX_SLOTS, np.int32)  # 0: the slot is free
+        self._numbers = np.zeros(MAX_SLOTS, np.int32)
+        self._members = np.zeros(MAX_SLOTS, np.int32)
+        self._starts = np.zeros((MAX_SLOTS, MAX_SLOT_ARTICLES), np.int32)
+        self._ends = np.zeros((MAX_SLOTS, MAX_SLOT_ARTICLES), np.int32)
         self._next = 0
 
     @property
@@ -71,11 +72,11 @@ class Slots:
         """Forget them all."""
         self._lengths[:] = 0
 
-    def put(self, part: bytes, pool: Pool) -> None:
-        """Take in a pool, in place of the one that has been there longest."""
-        if len(part) > LONGEST or len(pool.ids) > MOST:
+    def put(self, part: bytes, pool: ListedPool) -> None:
+        """Add a pool, in place of the oldest."""
+        if len(part) > MAX_SLOT_BYTES or len(pool.ids) > MAX_SLOT_ARTICLES:
             return
-        slot, self._next = self._next, (self._next + 1) % SLOTS
+        slot, self._next = self._next, (self._next + 1) % MAX_SLOTS
         self._parts[slot, : len(part)] = np.frombuffer(part, np.uint8)
         self._lengths[slot], self._numbers[slot] = len(part), pool.number
         self._members[slot] = len(pool.ids)
@@ -85,28 +86,28 @@ class Slots:
             self._starts[slot, i], self._ends[slot, i] = place, place + len(key)
 
 
-class Pools:
+class BatchPools:
     """The pools of one batch, and the features of the articles of all batches.
 
-    >>> pools = Pools(lambda id, words: Article(id, None))
+    >>> pools = BatchPools(lambda id, words: ListedArticle(id, None))
     >>> pools.find(b"|id-1 |id-2", b"id-1").ids, pools.find(b"|id-1 |id-2", b"id-2").number
     ((b'id-1', b'id-2'), 0)
     >>> pools.tables()[0].ids
     ('id-1', 'id-2')
     """
 
-    def __init__(self, article: Callable[[str, list[bytes]], Article]) -> None:
+    def __init__(self, article: Callable[[str, list[bytes]], ListedArticle]) -> None:
         self._article = article
         self._known: dict[str, Features] = {}
-        self._parsed: dict[bytes, Article] = {}
-        self._slots = Slots()
+        self._parsed: dict[bytes, ListedArticle] = {}
+        self._slots = PoolSlots()
         self.clear()
 
     def clear(self) -> None:
         """Begin a new batch."""
         self._slots.clear()
-        self._by_part: dict[bytes, Pool] = {}
-        self._held = 0
+        self._by_part: dict[bytes, ListedPool] = {}
+        self._known_bytes = 0
         self._articles: dict[str, int] = {}
         self._features: list[Any] = []
         self._offsets = [0]
@@ -115,24 +116,24 @@ class Pools:
 
     @property
     def known(self) -> tuple[Any, ...]:
-        """What the kernels recognise pools by."""
+        """The arrays by which the kernels recognise pools."""
         return self._slots.arrays
 
-    def find(self, part: bytes, shown: bytes, file: str = "", line: int = 0) -> Pool:
-        """The pool that a part of a line lists, known from now on.
+    def find(self, part: bytes, shown: bytes, file: str = "", line: int = 0) -> ListedPool:
+        """The pool that this part of a line lists; the kernel recognises it from now on.
 
-        Unfit if it is none, or `shown` is not in it.
+        Raises InvalidLine if it is not a pool, or does not list `shown`.
         """
         pool = self._by_part.get(part)
         if pool is not None:
             if shown not in pool.ids:
-                raise Unfit(NOT_LISTED)
+                raise InvalidLine(NOT_LISTED)
         else:
             pool = self._add(part, shown, file, line)
-            self._held += len(part)
-            if self._held > HELD:
+            self._known_bytes += len(part)
+            if self._known_bytes > MAX_KNOWN_BYTES:
                 self._by_part.clear()
-                self._held = len(part)
+                self._known_bytes = len(part)
             self._by_part[part] = pool
         self._slots.put(part, pool)
         return pool
@@ -147,24 +148,26 @@ class Pools:
             PoolTable(offsets, np.array(self._members, np.int32)),
         )
 
-    def tell(self, faults: Faults, events: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-        """Note what was remarked on the pools, for each of their events (counted by pool)."""
+    def note_remarks(
+        self, faults: Faults, events: np.ndarray[tuple[int], np.dtype[np.int64]]
+    ) -> None:
+        """Report the remarks on the pools, once for each of their `events` (counted by pool)."""
         for remark, number, file, line, text in self._remarks:
             faults.note(remark, file, line, text, int(events[number]))
 
-    def _add(self, part: bytes, shown: bytes, file: str, line: int) -> Pool:
+    def _add(self, part: bytes, shown: bytes, file: str, line: int) -> ListedPool:
         segments = part.split(b"|")[1:]
         articles = [self._parse(segment) for segment in segments]
         ids = tuple(segment.split(None, 1)[0] for segment in segments)
         if len(set(ids)) < len(ids):
-            raise Unfit(TWICE)
+            raise InvalidLine(TWICE)
         if shown not in ids:
-            raise Unfit(NOT_LISTED)
+            raise InvalidLine(NOT_LISTED)
         number = len(self._offsets) - 1
         remarks: dict[str, bytes] = {}
         for segment, article in zip(segments, articles, strict=True):
             if article.remarks is None:
-                article.remarks = self._settle(article)
+                article.remarks = self._keep_first_features(article)
             for remark in article.remarks:
                 remarks.setdefault(remark, b"|" + segment)
             if article.id not in self._articles:
@@ -173,25 +176,25 @@ class Pools:
             self._members.append(self._articles[article.id])
         self._offsets.append(len(self._members))
         self._remarks += [(why, number, file, line, text) for why, text in remarks.items()]
-        return Pool(number, ids)
+        return ListedPool(number, ids)
 
-    def _parse(self, segment: bytes) -> Article:
+    def _parse(self, segment: bytes) -> ListedArticle:
         article = self._parsed.get(segment)
         if article is None:
             words = segment.split()
             if not words:
-                raise Unfit(STRUCTURE)
+                raise InvalidLine(STRUCTURE)
             try:
                 article = self._article(words[0].decode(), words[1:])
             except UnicodeDecodeError:
-                raise Unfit(STRUCTURE) from None
-            if len(self._parsed) > REMEMBERED:
+                raise InvalidLine(STRUCTURE) from None
+            if len(self._parsed) > MAX_PARSED_ARTICLES:
                 self._parsed.clear()
             self._parsed[segment] = article
         return article
 
-    def _settle(self, article: Article) -> tuple[str, ...]:
-        """Give an article the features that it had first, and say what that means."""
+    def _keep_first_features(self, article: ListedArticle) -> tuple[str, ...]:
+        """Give the article the features that it first had; returns remarks on what differs."""
         given = article.features
         if given is None:
             return ()
@@ -203,4 +206,4 @@ class Pools:
             value is not None and value != before
             for value, before in zip(given, known, strict=True)
         )
-        return (LACKING,) * (None in given) + (CHANGED,) * differs
+        return (MISSING_FEATURES,) * (None in given) + (CHANGED_FEATURES,) * differs

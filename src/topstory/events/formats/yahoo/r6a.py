@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from topstory.events.formats.faults import Faults
 from topstory.events.formats.reader import Progress
-from topstory.events.formats.yahoo.pools import Article, Unfit
-from topstory.events.formats.yahoo.scan import CONSTANT, NUMBER, Scan, number
+from topstory.events.formats.yahoo.pools import InvalidLine, ListedArticle
+from topstory.events.formats.yahoo.scan import CONSTANT, NUMBER, LineScanner, number
 from topstory.events.log import EventLog
 from topstory.kernels.yahoo import scan_r6a
 
@@ -22,7 +22,7 @@ FEATURES = "user features are missing or given twice"
 ARTICLE_FEATURES = "an article has a feature that is not 1 to 6, or has it twice"
 
 
-class R6A:
+class R6AReader:
     """Reads `time article click |user 2:… 3:… 4:… 5:… 6:… 1:1 |article 2:… … 1:1 |article …`."""
 
     name = "r6a"
@@ -39,10 +39,10 @@ class R6A:
         **options: Any,
     ) -> Iterator[tuple[Path, EventLog]]:
         """Batches of events; users and articles both have six features, the constant last."""
-        return _Scan().read(files, faults, progress)
+        return _R6AScanner().read(files, faults, progress)
 
 
-class _Scan(Scan):
+class _R6AScanner(LineScanner):
     def __init__(self) -> None:
         super().__init__()
         self.users = np.empty((len(self.pool), D), np.float32)
@@ -58,11 +58,11 @@ class _Scan(Scan):
     def user(self, words: list[bytes], event: int) -> None:
         features = _features(words, FEATURES)
         if None in features:
-            raise Unfit(FEATURES)
+            raise InvalidLine(FEATURES)
         self.users[event] = features
 
-    def article(self, key: str, words: list[bytes]) -> Article:
-        return Article(key, tuple(_features(words, ARTICLE_FEATURES)))
+    def article(self, key: str, words: list[bytes]) -> ListedArticle:
+        return ListedArticle(key, tuple(_features(words, ARTICLE_FEATURES)))
 
     def contexts(self, events: int) -> npt.NDArray[np.float32]:
         return self.users[:events].copy()
@@ -74,13 +74,13 @@ def _features(words: list[bytes], wrong: str) -> list[float | None]:
     for word in words:
         name, colon, value = word.partition(b":")
         if not colon:
-            raise Unfit(NUMBER)
+            raise InvalidLine(NUMBER)
         if name not in (b"1", b"2", b"3", b"4", b"5", b"6"):
-            raise Unfit(wrong)
+            raise InvalidLine(wrong)
         place = int(name) - 2  # that of feature 1 is -1: the last
         if features[place] is not None:
-            raise Unfit(wrong)
+            raise InvalidLine(wrong)
         features[place] = number(value)
     if features[-1] != 1.0:
-        raise Unfit(CONSTANT)
+        raise InvalidLine(CONSTANT)
     return features

@@ -1,4 +1,4 @@
-"""Logs as Yahoo's text, version 1 of the Today Module's data (R6A)."""
+"""Writing logs as Yahoo's text, version 1 of the Today Module's data (R6A)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from topstory.events.columns.contexts import SparseContexts
 from topstory.events.columns.times import SECOND
-from topstory.events.formats.event_parts import AT_ONCE, Progress
+from topstory.events.formats.event_parts import BLOCK_EVENTS, Progress
 from topstory.events.log import EventLog
 from topstory.files import replaced_file
 
@@ -26,7 +26,7 @@ def write_r6a_parts(parts: Iterable[EventLog], out: Path, progress: Progress) ->
         if out.suffix == ".gz":
             from isal import igzip
 
-            # No time of day in the header: the same log makes the same bytes.
+            # No timestamp in the header, so that the same log gives the same bytes.
             compressed: Any = igzip.IGzipFile
             file = stack.enter_context(compressed("", "wb", 1, file, mtime=0))
         for part in parts:
@@ -39,8 +39,8 @@ def r6a_lines(log: EventLog, progress: Progress = lambda _: None) -> Iterator[by
 
     The constant, last in a context, is feature 1 and the others are 2 onwards, to six decimals.
 
-    >>> told = {"7": [0.5, 1], "8": [0, 1]}
-    >>> log = EventLog.from_arrays([[0.25, 1]], [["7", "8"]], [0], ["8"], [1], told, [9])
+    >>> articles = {"7": [0.5, 1], "8": [0, 1]}
+    >>> log = EventLog.from_arrays([[0.25, 1]], [["7", "8"]], [0], ["8"], [1], articles, [9])
     >>> print(next(r6a_lines(log)).decode().rstrip())
     9 8 1 |user 2:0.250000 1:1.000000 |7 2:0.500000 1:1.000000 |8 2:0.000000 1:1.000000
     """
@@ -50,7 +50,7 @@ def r6a_lines(log: EventLog, progress: Progress = lambda _: None) -> Iterator[by
     if isinstance(users, SparseContexts) or features is None:
         raise ValueError("r6a needs dense contexts and article features, and this log lacks them")
     if log.recorded_propensity is not None:
-        raise ValueError("r6a has no place for propensities: it is for uniformly random logs")
+        raise ValueError("r6a cannot store propensities: it is for uniformly random logs")
     for key in log.article_ids:
         if not key.isprintable() or " " in key or "|" in key:
             raise ValueError(f"article id {key!r} cannot be written as r6a: it has a space or a |")
@@ -59,8 +59,8 @@ def r6a_lines(log: EventLog, progress: Progress = lambda _: None) -> Iterator[by
         f"|{key} {_text(row)}" for key, row in zip(log.article_ids, features.tolist(), strict=True)
     ]
     tails: dict[int, tuple[list[str], bytes]] = {}
-    for start in range(0, len(log), AT_ONCE):
-        part = log[start : start + AT_ONCE]
+    for start in range(0, len(log), BLOCK_EVENTS):
+        part = log[start : start + BLOCK_EVENTS]
         assert part.times is not None
         rows = zip(
             (part.times.microseconds() // SECOND).tolist(),

@@ -77,7 +77,7 @@ def test_a_negative_zero_is_a_zero() -> None:
 
 
 def test_long_logs_are_sampled_for_repeated_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspection, "SAMPLE", 100)
+    monkeypatch.setattr(inspection, "MAX_COMPARED_CONTEXTS", 100)
     log = uniform_log(1000, [["a", "b"]])
     assert inspect(log).duplicate_contexts == 0
 

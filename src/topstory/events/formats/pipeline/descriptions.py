@@ -1,4 +1,7 @@
-"""The actions of Vowpal Wabbit's events: each line describes them again, and may contradict."""
+"""Articles that every row describes again, possibly with other features.
+
+Vowpal Wabbit's formats have such rows, and call articles actions.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,18 @@ import numpy.typing as npt
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.pools import PoolTable
 from topstory.events.formats.faults import Faults
-from topstory.events.formats.pipeline.validation import Sifted
+from topstory.events.formats.pipeline.validation import ValidEvents
 from topstory.events.log import EventLog
 
-CHANGED = "an action has other features than when its id was first seen: the first are kept"
+CHANGED_FEATURES = (
+    "an action has other features than when its id was first seen: the first are kept"
+)
 
 Features = npt.NDArray[np.float64]
 
 
-class Action:
-    """An action as some line describes it; another description of it is another object."""
+class ArticleDescription:
+    """An action as one row describes it; each different description is an object of its own."""
 
     __slots__ = ("features", "id")
 
@@ -28,38 +33,39 @@ class Action:
         self.id, self.features = key, features
 
 
-def table_of(actions: Sequence[Action]) -> ArticleTable:
-    """One article for each description, so that an id may come twice: see `Actions.settle`."""
+def description_table(actions: Sequence[ArticleDescription]) -> ArticleTable:
+    """One article per description, so an id may occur twice: see `FirstDescriptions.settle`."""
     rows = [action.features for action in actions if action.features is not None]
     return ArticleTable(
         tuple(action.id for action in actions), np.array(rows, np.float64) if rows else None
     )
 
 
-class Actions:
-    """Every action met in an import, with the features it had when it was first met.
+class FirstDescriptions:
+    """All actions of an import, each with the features that it first had.
 
-    >>> def event(x: float) -> Sifted:
+    >>> def event(x: float) -> ValidEvents:
+    ...     actions = [ArticleDescription("a", np.array([x])), ArticleDescription("b", np.ones(1))]
     ...     pools = PoolTable(np.array([0, 2]), np.array([0, 1], np.int32))
     ...     log = EventLog(
     ...         np.ones((1, 1), np.float32), np.zeros(1, np.int32), np.zeros(1, np.uint16),
     ...         np.ones(1, np.float32), None, None, pools,
-    ...         table_of([Action("a", np.array([x])), Action("b", np.array([1.0]))]))
-    ...     return Sifted(log, np.array([7]))
-    >>> actions, faults = Actions(), Faults()
+    ...         description_table(actions))
+    ...     return ValidEvents(log, np.array([7]))
+    >>> actions, faults = FirstDescriptions(), Faults()
     >>> [actions.settle(event(x), "day1", faults).features.tolist() for x in (2.0, 3.0)]
     [[[2.0], [1.0]], [[2.0], [1.0]]]
-    >>> faults.notes[CHANGED], faults.first[CHANGED].text
+    >>> faults.notes[CHANGED_FEATURES], faults.first[CHANGED_FEATURES].text
     (1, 'a')
     """
 
     def __init__(self) -> None:
         self._features: dict[str, Features | None] = {}
 
-    def settle(self, events: Sifted, file: str, faults: Faults) -> EventLog:
-        """The log of some events whose articles are descriptions, with each article once.
+    def settle(self, events: ValidEvents, file: str, faults: Faults) -> EventLog:
+        """The log of events whose articles are descriptions, with each article once.
 
-        Events that describe an action otherwise than the first are noted.
+        Events that describe an action differently from the first description are noted.
         """
         log, table, pools = events.log, events.log.article_table, events.log.pool_table
         index: dict[str, int] = {}
@@ -70,10 +76,10 @@ class Actions:
             if key not in self._features:
                 self._features[key] = None if table.features is None else table.features[i].copy()
             elif table.features is not None:
-                # Ignored: where one description has features, all have.
+                # Ignored: if one description has features, all have.
                 changed[i] = not np.array_equal(self._features[key], table.features[i])  # type: ignore[arg-type]
         if changed.any():
-            _note(events, changed, file, faults)
+            _note_changes(events, changed, file, faults)
         rows = [row for row in map(self._features.__getitem__, index) if row is not None]
         return replace(
             log,
@@ -82,7 +88,9 @@ class Actions:
         )
 
 
-def _note(events: Sifted, changed: npt.NDArray[np.bool_], file: str, faults: Faults) -> None:
+def _note_changes(
+    events: ValidEvents, changed: npt.NDArray[np.bool_], file: str, faults: Faults
+) -> None:
     log, pools = events.log, events.log.pool_table
     members = changed[pools.members]
     concerned = np.logical_or.reduceat(members, pools.offsets[:-1])[log.pool]
@@ -90,4 +98,4 @@ def _note(events: Sifted, changed: npt.NDArray[np.bool_], file: str, faults: Fau
     begin = pools.offsets[log.pool[first]]
     which = pools.members[begin + int(members[begin:].argmax())]
     text = log.article_table.ids[which]
-    faults.note(CHANGED, file, int(events.lines[first]), text, int(concerned.sum()))
+    faults.note(CHANGED_FEATURES, file, int(events.lines[first]), text, int(concerned.sum()))

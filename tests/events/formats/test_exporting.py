@@ -19,9 +19,9 @@ from tests.events.formats.whole_logs import (
 )
 
 from topstory.events import EventLog, SparseContexts
+from topstory.events.formats.event_parts import short_numbers
 from topstory.events.formats.exporting import export
 from topstory.events.formats.obd.write_obp import bandit_feedback
-from topstory.events.formats.plain.short_numbers import short_numbers
 
 
 def made(
