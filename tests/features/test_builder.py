@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +116,28 @@ def test_one_profile_is_the_row_of_a_table() -> None:
     assert log.article_profiles is not None
     for row, profile in enumerate(log.article_profiles.to_pylist()):
         np.testing.assert_allclose(builder.article(profile), features[row], atol=1e-6)
+
+
+def test_one_profile_gives_the_same_bits_in_every_process(tmp_path: Path) -> None:
+    """Strings hash differently in each process: the order of a set must not reach the sums."""
+    builder, file = clear_builder(), tmp_path / "features.safetensors"
+    builder.save(file)
+    profiles = clear_log().profiles.slice(0, 50).to_pylist()
+    read = (
+        "import json, sys, topstory as ts; builder = ts.FeatureBuilder.load(sys.argv[1]); "
+        "print([list(map(float.hex, builder.user(each))) for each in json.loads(sys.argv[2])])"
+    )
+    command = [sys.executable, "-c", read, str(file), json.dumps(profiles)]
+    found = {
+        subprocess.run(
+            command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    shuffled = [dict(reversed(each.items())) for each in profiles]
+    assert len(found) == 1
+    for one, other in zip(profiles, shuffled, strict=True):
+        assert builder.user(one).tobytes() == builder.user(other).tobytes()
 
 
 def test_a_saved_builder_loads_exactly(tmp_path: Path) -> None:

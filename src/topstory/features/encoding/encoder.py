@@ -148,6 +148,9 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     unknown[field] = unknown.get(field, 0) + 1
                 elif place >= 0:
                     found.append(place)
+        # In one order: neither a set's nor the fields' may decide the last bits of a sum.
+        together.sort()
+        apart.sort()
         return together, apart, unknown
 
     def report(self) -> tuple[FieldReport, ...]:
