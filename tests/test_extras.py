@@ -193,7 +193,7 @@ def test_a_service_with_a_journal_in_postgresql_says_that_it_needs_psycopg(tmp_p
 
 def test_the_sentence_names_the_command_that_installs_the_extra() -> None:
     assert sentence("serve") == (
-        "topstory serve needs the extra 'serve': pip install 'topstory[serve]'"
+        "the service needs the extra 'serve': pip install 'topstory[serve]'"
     )
 
 

@@ -17,7 +17,7 @@ EXTRAS = {
     "features": Extra("learning features and offsets", ("sklearn", "threadpoolctl")),
     "report": Extra("writing a study's report", ("jinja2", "matplotlib", "plotly")),
     "serve": Extra(
-        "topstory serve", ("httptools", "prometheus_client", "starlette", "uvicorn", "uvloop")
+        "the service", ("httptools", "prometheus_client", "starlette", "uvicorn", "uvloop")
     ),
     "client": Extra("the service's client", ("httpx",)),
     "postgres": Extra("a journal in PostgreSQL", ("psycopg",)),
@@ -45,9 +45,9 @@ def require(extra: str) -> None:
     ...     raise MissingExtra("serve", "uvicorn")
     ... except ImportError as error:
     ...     print(error)
-    topstory serve needs the extra 'serve': pip install 'topstory[serve]'
+    the service needs the extra 'serve': pip install 'topstory[serve]'
     """
     for module in EXTRAS[extra].modules:
-        # Looked for, not imported: matplotlib alone takes half a second.
+        # Looked for, not imported: importing what the report needs takes half a second.
         if find_spec(module) is None:
             raise MissingExtra(extra, module)
