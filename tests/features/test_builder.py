@@ -122,7 +122,9 @@ def test_one_profile_gives_the_same_bits_in_every_process(tmp_path: Path) -> Non
     """Strings hash differently in each process: the order of a set must not reach the sums."""
     builder, file = clear_builder(), tmp_path / "features.safetensors"
     builder.save(file)
-    profiles = clear_log().profiles.slice(0, 50).to_pylist()
+    table = clear_log().profiles
+    assert table is not None
+    profiles = table.slice(0, 50).to_pylist()
     read = (
         "import json, sys, topstory as ts; builder = ts.FeatureBuilder.load(sys.argv[1]); "
         "print([list(map(float.hex, builder.user(each))) for each in json.loads(sys.argv[2])])"

@@ -8,6 +8,8 @@ from typing import NoReturn, ParamSpec
 
 import typer
 
+from topstory.extras import MissingExtra
+
 P = ParamSpec("P")
 
 FAILED, INTERRUPTED = 1, 130
@@ -39,7 +41,7 @@ def told(command: Callable[P, None]) -> Callable[P, None]:
             # Whoever read the answer has seen enough; Python would still flush to the closed pipe.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, MissingExtra) as error:
             _fail(_sentence(error))
         except MemoryError:
             _fail("there is not enough memory for this")

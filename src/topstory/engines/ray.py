@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from topstory.engines.engine import Engine, Item, Kept, Out, Shared
+from topstory.extras import require
 
 AHEAD = 2
 RETRIES = 5  # of a call whose worker or node died; one that kills so many kills the next
@@ -36,12 +37,8 @@ class RayEngine(Engine):
     def __init__(self, workers: int | None = None, address: str | None = None) -> None:
         if workers is not None and workers < 1:
             raise ValueError(f"workers must be at least 1 (None: one a core), got {workers!r}")
-        try:
-            ray: Any = import_module("ray")  # its own types are partial
-        except ImportError:
-            raise ValueError(
-                "the engine 'ray' needs Ray: pip install 'topstory[ray]', or take 'local'"
-            ) from None
+        require("ray")
+        ray: Any = import_module("ray")  # its own types are partial
         if not ray.is_initialized():
             # "local" begins one of our own: without it, Ray joins whichever runs on this machine.
             address = address or os.environ.get("RAY_ADDRESS") or "local"

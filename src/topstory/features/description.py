@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from topstory.features.builder import FeatureBuilder
 from topstory.features.encoding.encoder import FieldReport
 from topstory.features.regression.early_stopping import Step
 from topstory.kernels.compilation import Floats
+
+if TYPE_CHECKING:
+    from topstory.features.builder import FeatureBuilder
 
 MAX_LISTED_CATEGORIES = 5  # categories listed for a cluster
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from topstory.events import EventLog
 from topstory.events.columns.contexts import SparseContexts
-from topstory.features.regression.bilinear import BilinearLogistic
 from topstory.models.offset import LinearOffset, fit_offset
 
 BILINEAR, LEAST_SQUARES = "bilinear logistic regression", "least squares"
@@ -47,6 +46,9 @@ def fit_bilinear_offset(log: EventLog, ridge: float = 1.0, seed: int = 0) -> Lin
         ridge: of the regression.
         seed: decides which events are held out.
     """
+    # Imported here: least squares needs no extra.
+    from topstory.features.regression.bilinear import BilinearLogistic
+
     if log.features is None:
         raise ValueError("the bilinear offset needs article features: apply a FeatureBuilder first")
     if isinstance(log.users, SparseContexts):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topstory.evaluation import Bucket, Outcome, Run, Tuning
+from topstory.extras import require
 from topstory.studies.logs.summaries import LogSummary
 from topstory.studies.plan import entries
 from topstory.studies.settings import Settings
@@ -81,6 +82,7 @@ class Study:
 
     def write(self) -> Path:
         """Write `runs.parquet`, `table1.*`, the figures and `report.html`; its path."""
+        require("report")
         from topstory.report.writing import write
         from topstory.studies.report.runs_table import write_runs
 

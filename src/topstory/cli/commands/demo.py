@@ -37,7 +37,9 @@ def demo(
     from topstory.cli.output.consoles import answers
     from topstory.cli.output.printing import print_report
     from topstory.events.simulator import TodayModule
+    from topstory.extras import require
 
+    require("features")
     world = TodayModule(seed, users=USERS)
     explored = world.random_log(max(1, events // 5), SEPTEMBER)
     log = world.random_log(events)

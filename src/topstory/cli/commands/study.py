@@ -88,8 +88,10 @@ def study(
     from topstory.cli.output.warnings import told_once
     from topstory.cli.reports.study import StudyReport
     from topstory.engines import engine as named_engine
+    from topstory.extras import require
     from topstory.studies import StudyWarning
 
+    require("report")  # or the study would run for minutes, and then not be written
     logs = {
         role: None if path is None else ts.EventLog.read(path)
         for role, path in (

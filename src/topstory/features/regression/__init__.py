@@ -1,1 +1,5 @@
 """Bilinear logistic regression of clicks on user and article."""
+
+from topstory.extras import require
+
+require("features")

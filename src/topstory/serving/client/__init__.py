@@ -1,6 +1,10 @@
 """Clients of the service; they run in the process of whoever calls it."""
 
-from topstory.serving.client.async_client import AsyncClient
-from topstory.serving.client.client import Client
+from topstory.extras import require
+
+require("client")
+
+from topstory.serving.client.async_client import AsyncClient  # noqa: E402 - needs the extra
+from topstory.serving.client.client import Client  # noqa: E402
 
 __all__ = ["AsyncClient", "Client"]

@@ -34,13 +34,7 @@ class FeatureModel(Protocol):
 
 def load_feature_model(path: str) -> FeatureModel:
     """The feature model in a file or folder that `topstory features fit` wrote."""
-    try:
-        features = import_module("topstory.features")
-    except ImportError:
-        raise ValueError(
-            f"features: {path} cannot be loaded: this topstory has no feature models"
-        ) from None
-    model: FeatureModel = features.FeatureBuilder.load(path)
+    model: FeatureModel = import_module("topstory.features").FeatureBuilder.load(path)
     return model
 
 

@@ -1,1 +1,5 @@
 """The service over HTTP."""
+
+from topstory.extras import require
+
+require("serve")

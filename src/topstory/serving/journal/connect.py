@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from topstory.serving.config.loading import BadConfig
+from topstory.extras import require
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.journal import Journal, JournalError
 from topstory.serving.journal.sqlite import SqliteJournal
@@ -32,12 +32,9 @@ def journal_of(where: str) -> Journal:
 
 
 def _postgres(url: str, lock_seconds: float, own: bool) -> Journal:
-    try:
-        from topstory.serving.journal.postgres import PostgresJournal
-    except ImportError:
-        raise BadConfig(
-            "journal.url: a journal in PostgreSQL needs psycopg: pip install 'topstory[postgres]'"
-        ) from None
+    require("postgres")
+    from topstory.serving.journal.postgres import PostgresJournal
+
     try:
         return PostgresJournal(url, lock_seconds, own)
     except JournalError as error:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from topstory.engines import Engine
 from topstory.events import EventLog
-from topstory.features import FeatureBuilder
+
+if TYPE_CHECKING:
+    from topstory.features import FeatureBuilder
 
 SUPPORT = 0.1  # the paper's, and `FeatureBuilder`'s
 # Of simulated logs: most of their behaviours are rarer than that, and tell much. With this and 3
@@ -21,6 +24,8 @@ Support = float | Mapping[str, float]
 
 def builder(engine: Engine, seed: int, support: Support) -> FeatureBuilder:
     """Not fitted yet."""
+    from topstory.features import FeatureBuilder  # a study without raw logs needs no extra
+
     least = dict(sorted(support.items())) if isinstance(support, Mapping) else float(support)
     return FeatureBuilder(support=least, engine=engine, seed=seed)
 
@@ -51,7 +56,7 @@ def learned(unfitted: FeatureBuilder, raw: EventLog, folder: Path) -> FeatureBui
     """Fitted on a raw log, or as the study that this one goes on with has fitted it."""
     kept = folder / FEATURES
     if kept.exists():
-        loaded = FeatureBuilder.load(kept)
+        loaded = type(unfitted).load(kept)
         loaded.engine = unfitted.engine
         return loaded
     made = unfitted.fit(raw)

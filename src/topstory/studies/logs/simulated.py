@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from topstory.engines import Engine
 from topstory.events.simulator import TodayModule, WorldSettings
-from topstory.features import FeatureBuilder
 from topstory.studies.logs.features import (
     SIMULATED_SUPPORT,
     Support,
@@ -24,6 +24,9 @@ from topstory.studies.logs.features import (
 )
 from topstory.studies.logs.sources import Logs
 from topstory.studies.logs.summaries import FEATURE_MODEL
+
+if TYPE_CHECKING:
+    from topstory.features import FeatureBuilder
 
 
 @dataclass(frozen=True)

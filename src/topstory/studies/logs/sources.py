@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from topstory.engines import Engine
 from topstory.events import EventLog
-from topstory.features import FeatureBuilder
 from topstory.features.offset import fit_warm_offset
 from topstory.studies.logs.features import (
     SUPPORT,
@@ -21,6 +20,9 @@ from topstory.studies.logs.features import (
     support_options,
 )
 from topstory.studies.logs.summaries import EXPLORATION, FEATURE_MODEL, fingerprint
+
+if TYPE_CHECKING:
+    from topstory.features import FeatureBuilder
 
 FIRST_TENTH, TENTH = "the tuning log's first tenth", 10
 
