@@ -13,11 +13,10 @@ from topstory.evaluation.logged import Logged, chunks, ready
 from topstory.evaluation.result import ArticleResult, Bucket, Result
 from topstory.evaluation.stepwise import replay_stepwise
 from topstory.events import EventLog
+from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots
 from topstory.kernels.replay import (
-    DEPLOYMENT,
     KINDS,
-    LEARNING,
     MANY_POOLS,
     PAYOFF,
     TRIALS,

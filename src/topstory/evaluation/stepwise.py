@@ -10,8 +10,9 @@ import numpy as np
 
 from topstory.evaluation.logged import CHUNK, Logged
 from topstory.events import EventLog
+from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots
-from topstory.kernels.replay import DEPLOYMENT, LEARNING, Tally, kept, record, teaches
+from topstory.kernels.replay import Tally, kept, record, teaches
 
 
 def replay_stepwise(
