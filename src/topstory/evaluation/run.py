@@ -13,7 +13,7 @@ from topstory.evaluation.replay import replay_unwarned
 from topstory.evaluation.result import ArticleResult, Bucket, Result
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
-from topstory.policies import REGISTRY, policy
+from topstory.policies.registry import REGISTRY, policy
 
 Rows = tuple[tuple[float, ...], ...]
 

@@ -1,7 +1,7 @@
 """What every explorer is."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -32,6 +32,11 @@ class Explorer:
         """What the articles are compared by."""
         # Not estimates + 0·widths: an unseen article's width may be infinite.
         return estimates + self.bonus * widths if self.bonus > 0 else np.array(estimates)
+
+    @classmethod
+    def of(cls, **parameters: Any) -> Self:
+        """The explorer with the parameters that a registered policy was given."""
+        return cls(**parameters)
 
     def parameters(self) -> dict[str, Any]:
         """The arguments that make this explorer again."""

@@ -6,16 +6,9 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
-from topstory.explorers import EpsilonGreedy, Explorer, Greedy, Uniform, UpperConfidence
-from topstory.models import Model
 from topstory.policies.policy import Policy
-from topstory.policies.registry import REGISTRY
+from topstory.policies.registry import EXPLORERS, MODELS
 from topstory.sealed import Arrays, Seal
-
-_MODELS: dict[str, type[Model]] = {e.model.name: e.model for e in REGISTRY.values()}
-_EXPLORERS: dict[str, type[Explorer]] = {
-    explorer.name: explorer for explorer in (EpsilonGreedy, Greedy, Uniform, UpperConfidence)
-}
 
 _SEAL = Seal(kind="policy", key="policy", version=1, writer="Policy.save", format="topstory-policy")
 
@@ -56,10 +49,11 @@ def build(described: dict[str, Any], arrays: Arrays, callables: Mapping[str, Any
             f"{names}: a function is not stored, so give it to load again if and only if it was "
             "given when the policy was made"
         )
-    made = described["model"]
-    model = _MODELS[made["name"]](**made["parameters"], **callables)
+    stored = described["model"]
+    model = MODELS[stored["name"]].load()(**stored["parameters"], **callables)
     model.restore(described["articles"], described["dimension"], arrays)
-    explorer = _EXPLORERS[described["explorer"]["name"]](**described["explorer"]["parameters"])
+    stored = described["explorer"]
+    explorer = EXPLORERS[stored["name"]].load()(**stored["parameters"])
     policy = Policy(model, explorer, described["seed"])
     policy.decisions = described["decisions"]
     return policy
