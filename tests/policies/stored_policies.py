@@ -1,7 +1,7 @@
 """Stored policies that every later version must read.
 
-`python -m tests.policies.stored_policies NAME` writes that of a new policy, before the first release
-that has it. A file that exists is never written again: it is what an earlier version wrote.
+`python -m tests.policies.stored_policies NAME` writes that of a new policy, before its first
+release. A file that exists is never written again: it is what an earlier version wrote.
 """
 
 import sys

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from topstory.engines import Engine
-from topstory.evaluation.logged import ready
+from topstory.evaluation.prepared_log import prepared
 from topstory.evaluation.run import Ground, Outcome, Run, play
 from topstory.events import EventLog
 from topstory.policies import REGISTRY
@@ -36,7 +36,7 @@ def play_all(
         return
     if not len(log):
         raise ValueError(f"the {called} has no events to replay")
-    ready(log, runs[0].seed).warn(called)
+    prepared(log, runs[0].seed).warn(called)
     ordered = sorted(runs, key=lambda run: -cost(run))
     ground = Ground(log, dict(given or {}))
     for _, outcome in engine.finished(play, ordered, ground):

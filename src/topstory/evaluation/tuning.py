@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 SIZES = (1.0, 0.3, 0.2, 0.1, 0.05, 0.01)  # the paper's
 RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-# From here down, the luck of the learning path is larger than that of clicks.
-SPARSE, SPARSE_REPEATS = 0.05, 3
+# At this size and below, the luck of the learning path is larger than that of clicks.
+MAX_SPARSE_SIZE, SPARSE_REPEATS = 0.05, 3
 
 Progress = Callable[[float, float], object]
 
@@ -244,7 +244,7 @@ def repeats_at(size: float, repeats: int | None) -> int:
     >>> repeats_at(0.1, None), repeats_at(0.05, None), repeats_at(0.05, 5)
     (1, 3, 5)
     """
-    return (SPARSE_REPEATS if size <= SPARSE else 1) if repeats is None else repeats
+    return (SPARSE_REPEATS if size <= MAX_SPARSE_SIZE else 1) if repeats is None else repeats
 
 
 def _known(value: float) -> float:

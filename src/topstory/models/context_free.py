@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from topstory.models.averages import Averages
+from topstory.models.averages import AverageModel
 
 
-class ContextFree(Averages):
+class ContextFree(AverageModel):
     """The model of the paper's ε-greedy and ucb (§5.3 I): the mean payoff, width 1/√n.
 
     >>> model = ContextFree()

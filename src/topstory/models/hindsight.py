@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from topstory.kernels.compilation import Floats, Slots
-from topstory.models.averages import Averages
+from topstory.models.averages import AverageModel
 
 
-class Hindsight(Averages):
+class Hindsight(AverageModel):
     """What the paper's `omniscient` knows (§5.3 I): every article's CTR in the log it is run on.
 
     `ts.replay` tells it; it does not learn from trials.

@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from topstory.models.averages import Averages
+from topstory.models.averages import AverageModel
 
 
-class NoModel(Averages):
+class NoModel(AverageModel):
     """Expects the same of every article and never learns: the paper's `random` (§5.3 I).
 
     >>> NoModel().learns

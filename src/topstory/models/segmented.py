@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import leanings, scratch
-from topstory.models.averages import Averages
+from topstory.models.averages import AverageModel
 from topstory.models.contexts import Contexts, dense_rows, kernel_rows
 
 Assignment = Callable[[npt.NDArray[Any]], npt.ArrayLike]
 
 
-class Segmented(Averages):
+class Segmented(AverageModel):
     """A context-free model for each user segment: ε-greedy (seg) and ucb (seg), §5.3 III.
 
     Args:
