@@ -81,8 +81,8 @@ class RayEngine(Engine):
         self, function: Callable[[Item, Shared], Out], items: Sequence[Item], shared: Shared
     ) -> Iterator[tuple[int, Out]]:
         """As they finish."""
-        # So many at a time: `wait` looks at all that it is given, on a core that workers want (2.8
-        # s for 1,500 at once, 2.2 s in turns); yet enough for a cluster that grows when asked to.
+        # Not all at once: `wait` checks every reference, on a core that workers need (2.8 s for
+        # 1,500 at once, 2.2 s in turns). But enough of them to make an autoscaling cluster grow.
         most = max(MIN_IN_FLIGHT, (1 + QUEUED_PER_WORKER) * self.workers)
         places: dict[Any, int] = {}
         left = enumerate(self._begun(function, items, shared))
@@ -122,7 +122,7 @@ class RayEngine(Engine):
 
 
 def _check_open(address: str) -> None:
-    """Say at once that nobody is there; Ray itself goes on trying for minutes."""
+    """Fail at once if nothing listens there; Ray itself would retry for minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if not host or not port.isdecimal():
         return  # "local", "auto", or a name that Ray looks up

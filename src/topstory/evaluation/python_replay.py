@@ -1,4 +1,4 @@
-"""Replay event by event in Python, for a policy that kernels can't run: the plain Algorithm 3."""
+"""Replay in Python, event by event, for a policy that kernels cannot run: plain Algorithm 3."""
 
 from __future__ import annotations
 

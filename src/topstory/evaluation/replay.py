@@ -141,7 +141,7 @@ def _replay_compiled(
         np.int32,
     )
     model.see(log.dimension)
-    model.look_back(slots, logged.by_article[:, TRIALS], logged.by_article[:, PAYOFF])
+    model.use_log_sums(slots, logged.by_article[:, TRIALS], logged.by_article[:, PAYOFF])
     members = slots[log.pool_members] if len(slots) else log.pool_members
     pools = Pools(log.pool_offsets, members, model.roster.keys)
     first = members[log.pool_offsets[:-1]]

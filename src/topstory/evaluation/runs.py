@@ -19,15 +19,14 @@ def play_all(
     given: Mapping[str, Any] | None = None,
     called: str = "log",
 ) -> Iterator[Outcome]:
-    """The outcomes as they come; which engine it is changes none of them.
+    """The outcomes as they finish; they do not depend on the engine.
 
     Args:
-        runs: what to replay. The longest are begun first, so that no core is left waiting at the
-            end.
-        log: what happened.
-        engine: where.
-        given: what models take beside numbers, such as `offset`.
-        called: what people call the log.
+        runs: what to replay. The longest start first, so that no core idles at the end.
+        log: the log to replay.
+        engine: where to run.
+        given: parameters of models that are not numbers, such as `offset`.
+        called: the log's name in warnings and errors.
 
     Warns:
         NotUniformWarning: once, if the log's articles were not shown uniformly at random.

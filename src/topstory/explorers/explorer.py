@@ -1,4 +1,4 @@
-"""What every explorer is."""
+"""The base of every explorer."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
@@ -10,10 +10,10 @@ from topstory.kernels.compilation import Floats
 
 @dataclass(frozen=True)
 class Explorer:
-    """How to choose, given estimates and widths: the best estimate + α·width; now and then a draw.
+    """Chooses, given estimates and widths: the best estimate + α·width, or a uniform draw.
 
-    Every explorer is two numbers to the kernels: `bonus` is α, `share` the part of decisions that
-    are drawn uniformly from the pool.
+    To the kernels an explorer is two numbers: `bonus` is α, and `share` is the probability of a
+    uniform draw from the pool.
     """
 
     name: ClassVar[str]
@@ -39,5 +39,5 @@ class Explorer:
         return cls(**parameters)
 
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this explorer again."""
+        """The arguments that would create this explorer again."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""What a log itself paid, whichever policy is asked: sums by block of time and by article."""
+"""What a log itself paid, without any policy: sums by block of time and by article."""
 
 import numpy as np
 from numpy.typing import NDArray

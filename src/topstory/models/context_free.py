@@ -1,4 +1,4 @@
-"""Each article's average payoff, whoever the user is."""
+"""Each article's average payoff, the same for every user."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Each article's average payoff, corrected for the user by an offset known beforehand."""
+"""Each article's average payoff, plus an offset for the user that is known beforehand."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar

@@ -24,7 +24,7 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
 
 
 def describe(policy: Policy) -> dict[str, Any]:
-    """All that is neither an array nor an article: what `build` makes it of again."""
+    """Everything except arrays and articles: what `build` needs to create the policy again."""
     model, explorer = policy.model, policy.explorer
     return {
         "model": {"name": model.name, "parameters": model.parameters()},
@@ -41,13 +41,13 @@ def load(path: str | PathLike[str], callables: Mapping[str, Any]) -> Policy:
 
 
 def build(described: dict[str, Any], arrays: Arrays, callables: Mapping[str, Any]) -> Policy:
-    """The policy that was described, with its `articles` and `dimension` beside."""
+    """Create the described policy; the description also has its `articles` and `dimension`."""
     wanted = set(described["callables"])
     if wanted != set(callables):
         names = ", ".join(sorted(wanted ^ set(callables)))
         raise ValueError(
-            f"{names}: a function is not stored, so give it to load again if and only if it was "
-            "given when the policy was made"
+            f"{names}: a function is not stored, so pass it to load if and only if it was passed "
+            "when the policy was created"
         )
     stored = described["model"]
     model = MODELS[stored["name"]].load()(**stored["parameters"], **callables)
