@@ -64,7 +64,7 @@ test: develop browser ## Run the tests, the doctests and the documentation's sni
 
 # What starts processes, a browser or a cluster, or fits for long, waits for `make test`.
 SLOW := tests/serving tests/engines tests/report tests/studies tests/cli/commands/test_study.py tests/test_docs.py \
-	tests/test_extras.py tests/test_packaging.py \
+	tests/test_contributing.py tests/test_extras.py tests/test_packaging.py \
 	tests/features/test_default_world.py tests/events/simulator/test_table_1.py tests/events/formats/pipeline/test_processes.py
 
 quick: develop ## Run the tests that are quick, while you work

@@ -76,7 +76,7 @@ def _averages(model: Model, log: ts.EventLog) -> Averages:
         shown = np.bincount(log.shown_index, minlength=count)
         mean[:, 0] = np.bincount(log.shown_index, log.payoff, minlength=count)
         mean[:, 0] /= np.maximum(shown, 1)
-    learns = not isinstance(model, ts.Hindsight | ts.Nothing)
+    learns = not isinstance(model, ts.Hindsight | ts.NoModel)
     return Averages(np.zeros(shape), np.zeros(shape), mean, np.full(shape, np.inf), offset, learns)
 
 

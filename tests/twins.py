@@ -2,8 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -137,6 +138,33 @@ class Fixed(Twin):
         return self.means.get(a, 0.0), 0.0
 
     def learn(self, x: Floats, a: str, r: float) -> None: ...
+
+
+class Setting(NamedTuple):
+    """What a twin may need to know of the log that it is compared on."""
+
+    dimension: int
+    features: dict[str, Floats]
+    offset: dict[str, Floats]
+    means: dict[str, float]  # each article's over the whole log
+    parameters: dict[str, Any]  # of the policy
+
+    def number(self, name: str, default: float = 1.0) -> float:
+        return float(self.parameters.get(name, default))
+
+
+# The twin of every model, by the model's name in the registry.
+TWINS: dict[str, Callable[[Setting], Twin]] = {
+    "nothing": lambda at: Fixed({}),
+    "hindsight": lambda at: Fixed(at.means),
+    "context-free": lambda at: Averages(),
+    "warm": lambda at: Averages(offset=at.offset),
+    "segmented": lambda at: Averages(segmented=True),
+    "disjoint": lambda at: Algorithm1(at.dimension, at.number("ridge")),
+    "hybrid": lambda at: Algorithm2(
+        at.dimension, at.features, at.number("ridge"), at.number("shared_ridge")
+    ),
+}
 
 
 def algorithm3(

@@ -8,7 +8,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+from topstory.policies.registry import EXPLORERS as _EXPLORERS
+from topstory.policies.registry import MODELS as _MODELS
+
+if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
     from topstory.evaluation import NotUniformWarning as NotUniformWarning
     from topstory.evaluation import Result as Result
     from topstory.evaluation import lift as lift
@@ -18,55 +21,49 @@ if TYPE_CHECKING:
     from topstory.events import EventLog as EventLog
     from topstory.events import inspect as inspect
     from topstory.events.simulator import TodayModule as TodayModule
-    from topstory.explorers import EpsilonGreedy as EpsilonGreedy
-    from topstory.explorers import Greedy as Greedy
-    from topstory.explorers import Uniform as Uniform
-    from topstory.explorers import UpperConfidence as UpperConfidence
+    from topstory.explorers import *  # noqa: F403 (every explorer, without listing them again)
     from topstory.features import FeatureBuilder as FeatureBuilder
     from topstory.features import fit_bilinear_offset as fit_bilinear_offset
     from topstory.features import fit_warm_offset as fit_warm_offset
-    from topstory.models import ContextFree as ContextFree
-    from topstory.models import DisjointLinear as DisjointLinear
-    from topstory.models import Hindsight as Hindsight
-    from topstory.models import HybridLinear as HybridLinear
-    from topstory.models import Nothing as Nothing
-    from topstory.models import Segmented as Segmented
-    from topstory.models import Warm as Warm
-    from topstory.models import fit_offset as fit_offset
+    from topstory.models import *  # noqa: F403 (every model, without listing them again)
     from topstory.policies import Choice as Choice
     from topstory.policies import Policy as Policy
-    from topstory.policies import policy as policy
+    from topstory.policies.registry import policy as policy
     from topstory.serving.client import AsyncClient as AsyncClient
     from topstory.serving.client import Client as Client
     from topstory.studies import Study as Study
     from topstory.studies import StudyWarning as StudyWarning
     from topstory.studies import study as study
 
-_ROOMS = {
+_MODULES = {
     "events": ("Event", "EventLog", "inspect"),
     "events.simulator": ("TodayModule",),
     "features": ("FeatureBuilder", "fit_bilinear_offset", "fit_warm_offset"),
-    "models": (
-        *("ContextFree", "DisjointLinear", "Hindsight", "HybridLinear"),
-        *("Nothing", "Segmented", "Warm", "fit_offset"),
-    ),
-    "explorers": ("EpsilonGreedy", "Greedy", "Uniform", "UpperConfidence"),
-    "policies": ("Choice", "Policy", "policy"),
+    "models": ("LinearOffset", "Model", "fit_offset"),
+    "explorers": ("Explorer",),
+    "policies": ("Choice", "Policy"),
+    "policies.registry": ("policy",),
     "evaluation": ("NotUniformWarning", "Result", "lift", "replay", "tune"),
     "studies": ("Study", "StudyWarning", "study"),
     "serving.client": ("AsyncClient", "Client"),
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULE_OF = {
+    name: f"topstory.{module}" for module, names in _MODULES.items() for name in names
+} | {
+    name: module
+    for table in (_MODELS, _EXPLORERS)
+    for module, name in (entry.path.split(":") for entry in table.values())
+}
 
 __version__ = "0.1.0"
-__all__ = sorted(_ROOM_OF)
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    # Rooms are imported when first asked for: what needs no kernel starts without numba.
-    if name not in _ROOM_OF:
+    # Modules are imported when first used: what needs no kernel starts without numba.
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'topstory' has no attribute {name!r}")
-    return getattr(import_module(f"topstory.{_ROOM_OF[name]}"), name)
+    return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -18,7 +18,7 @@ OFFSET = dict.fromkeys(PLACE.ids, np.full(4, 0.01))
 
 
 def make(name: str, seed: int = 0, **parameters: Any) -> ts.Policy:
-    if name.endswith("warm"):
+    if "offset" in REGISTRY[name].model_parameters:
         parameters["offset"] = OFFSET
     return ts.policy(name, seed=seed, **parameters)
 

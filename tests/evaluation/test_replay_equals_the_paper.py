@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.twins import Algorithm1, Algorithm2, Averages, Fixed, Twin, algorithm3
+from tests.twins import TWINS, Algorithm1, Algorithm2, Setting, Twin, algorithm3
 from tests.worlds import changing_pools, world
 
 import topstory as ts
@@ -19,30 +19,26 @@ OFFSET = {a: np.array([0.2, -0.1, 0.05, 0.0]) * (i % 3) for i, a in enumerate(PL
 MEANS = {a: r.base_ctr for a, r in ts.replay(ts.policy("random"), LOG).by_article.items()}
 
 
+LIVE = [name for name, entry in REGISTRY.items() if not entry.model.needs_log]
+VARIANTS = {"epsilon": (0.0, 0.15, 1.0), "alpha": (0.0, 0.4, 2.0)}
+
+
 def twin(name: str, parameters: dict[str, Any]) -> Twin:
-    if name == "random":
-        return Fixed({})
-    if name == "omniscient":
-        return Fixed(MEANS)
-    kind = name.partition("-")[2]
-    if kind == "disjoint":
-        return Algorithm1(D, parameters.get("ridge", 1.0))
-    if kind == "hybrid":
-        ridge, shared = parameters.get("ridge", 1.0), parameters.get("shared_ridge", 1.0)
-        return Algorithm2(D, FEATURES, ridge, shared)
-    return Averages(segmented=kind == "seg", offset=OFFSET if kind == "warm" else None)
+    return TWINS[REGISTRY[name].model.name](Setting(D, FEATURES, OFFSET, MEANS, parameters))
+
+
+def given(name: str) -> dict[str, Any]:
+    return {"offset": OFFSET} if "offset" in REGISTRY[name].model_parameters else {}
 
 
 def cases() -> list[Any]:
     found = []
-    for name in REGISTRY:
-        if name in ("random", "omniscient"):
-            variants: list[dict[str, Any]] = [{}]
-        elif name.startswith("egreedy"):
-            variants = [{"epsilon": 0.0}, {"epsilon": 0.15}, {"epsilon": 1.0}]
-        else:
-            variants = [{"alpha": 0.0}, {"alpha": 0.4}, {"alpha": 2.0}]
-        if name.endswith("hybrid"):
+    for name, entry in REGISTRY.items():
+        variants: list[dict[str, Any]] = [{}]
+        if entry.tuned is not None:
+            values = VARIANTS.get(entry.tuned.name, entry.tuned.grid)
+            variants = [{entry.tuned.name: value} for value in values]
+        if entry.model.name == "hybrid":
             variants.append({**variants[1], "ridge": 10.0, "shared_ridge": 0.1})
         found += [pytest.param(name, v, id=f"{name}-{v}") for v in variants]
     return found
@@ -53,8 +49,7 @@ def cases() -> list[Any]:
 def test_replay_retains_what_algorithm_3_retains(
     name: str, parameters: dict[str, Any], size: float
 ) -> None:
-    given = {**parameters, "offset": OFFSET} if name.endswith("warm") else parameters
-    policy = ts.policy(name, seed=5, **given)
+    policy = ts.policy(name, seed=5, **parameters, **given(name))
     result = ts.replay(policy, LOG, size=size, seed=3)
     learned, deployed = algorithm3(
         twin(name, parameters), policy.explorer.bonus, policy.explorer.share, 5, LOG, size, 3
@@ -67,7 +62,9 @@ def test_replay_retains_what_algorithm_3_retains(
 
 
 # omniscient knows its log only in replay; the test above holds it to the paper.
-@pytest.mark.parametrize("name", [name for name in REGISTRY if name != "omniscient"])
+@pytest.mark.parametrize(
+    "name", [name for name, entry in REGISTRY.items() if not entry.model.needs_log]
+)
 def test_replay_equals_the_policy_used_one_event_at_a_time(name: str) -> None:
     """To the bit, in results and in state: the same arithmetic runs live and in replay."""
 
@@ -80,8 +77,7 @@ def test_replay_equals_the_policy_used_one_event_at_a_time(name: str) -> None:
         def __deepcopy__(self, memo: Any) -> "Live":
             return Live(self.policy.copy())
 
-    given = {"offset": OFFSET} if name.endswith("warm") else {}
-    policy = ts.policy(name, seed=11, **given)
+    policy = ts.policy(name, seed=11, **given(name))
     fast, slow = ts.replay(policy, LOG, size=0.5, seed=1), ts.replay(Live(policy), LOG, 0.5, 1)
     np.testing.assert_array_equal(fast.learning.sums, slow.learning.sums)
     np.testing.assert_array_equal(fast.deployment.sums, slow.deployment.sums)

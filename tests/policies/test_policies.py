@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import topstory as ts
-from topstory.policies import REGISTRY
+from topstory.policies.registry import REGISTRY, TUNED
 
 POOL = ["rain", "sun", "snow"]
 FEATURES = {"rain": [1.0, 0.0, 1.0], "sun": [0.0, 1.0, 1.0], "snow": [0.5, 0.5, 1.0]}
-LIVE = [name for name in REGISTRY if name != "omniscient"]  # which only replay can tell its log
+LIVE = [name for name, entry in REGISTRY.items() if not entry.model.needs_log]
 
 
 def make(name: str, **parameters: Any) -> ts.Policy:
-    if name.endswith("warm"):
+    if "offset" in REGISTRY[name].model_parameters:
         parameters["offset"] = {"rain": [0.1, 0.0, 0.0, 0.0], "sun": [0.0, 0.1, 0.0, 0.0]}
     policy = ts.policy(name, **parameters)
     for article, features in FEATURES.items():
@@ -52,7 +52,7 @@ def test_choose_gives_an_article_of_the_pool_and_its_propensity(name: str) -> No
 @pytest.mark.parametrize("trials", [0, 12])
 def test_the_propensity_is_how_often_the_article_is_chosen(name: str, trials: int) -> None:
     """Over 3,000 decisions from one state; each share within 5 standard deviations."""
-    policy = make(name, **({"epsilon": 0.3} if name.startswith("egreedy") else {}))
+    policy = make(name, **({"epsilon": 0.3} if REGISTRY[name].tuned == TUNED["epsilon"] else {}))
     train(policy, trials)
     x = np.array([0.5, 0.5, 0.0, 1.0])
     found = [policy.choose(x, POOL) for _ in range(3000)]
@@ -132,7 +132,7 @@ def test_many_articles_come_and_go(name: str) -> None:
     assert len(policy.model.roster) == 3 + 66
     left = [f"a{i}" for i in range(100) if i % 3]
     x = user(random)
-    if name.endswith(("hybrid", "random")):  # shared, or nothing, learned
+    if REGISTRY[name].model.article_features or name == "random":  # shared, or nothing, learned
         assert np.isfinite(policy.scores(x, left)).all()
     else:  # each article has learned its own payoff, and none of those whose slot it took
         alone, random = make(name), np.random.default_rng(0)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import typer
 
-from topstory.policies import REGISTRY, policy
+from topstory.policies.registry import REGISTRY, policy
 
 Parameters = dict[str, float]
 

@@ -11,17 +11,17 @@ Shared = TypeVar("Shared")
 Out = TypeVar("Out")
 
 
-class Kept(Generic[Out]):
-    """A result that stays where it was computed; `map` gives the result itself to the function."""
+class ResultRef(Generic[Out]):
+    """Refers to a result that stays with its worker; `map` passes the result to the function."""
 
     def __init__(self, where: Any) -> None:
         self.where = where
 
 
 class Engine(ABC):
-    """Runs `function(item, shared)` for each item. What it computes never depends on the engine.
+    """Runs `function(item, shared)` for each item. Results do not depend on the engine.
 
-    So the function must be pure: its result is decided by its arguments, which it leaves alone.
+    So the function must be pure: its arguments decide the result, and it does not change them.
     """
 
     name: ClassVar[str]
@@ -31,16 +31,16 @@ class Engine(ABC):
     def map(
         self,
         function: Callable[[Item, Shared], Out],
-        items: Iterable[Item | Kept[Item]],
+        items: Iterable[Item | ResultRef[Item]],
         shared: Shared,
     ) -> Iterator[Out]:
         """The results in the order of the items, each as soon as it and those before it are done.
 
         Args:
             function: called with an item and `shared`; for Ray it must be importable or picklable.
-            items: small ones, or kept ones: each goes to one worker.
-            shared: what every call needs, such as a log. It is held once, not once a call. In a
-                tuple, what is kept is given as the result itself.
+            items: small ones, or references to results: each goes to one worker.
+            shared: what every call needs, such as a log. It is sent once, not with every call. If
+                it is a tuple, references in it are replaced by the results.
 
         The first error ends the work and is raised here.
         """
@@ -49,13 +49,13 @@ class Engine(ABC):
     def finished(
         self, function: Callable[[Item, Shared], Out], items: Sequence[Item], shared: Shared
     ) -> Iterator[tuple[int, Out]]:
-        """Each item's place and its result, as soon as that is done; begun in the items' order.
+        """Each item's place and its result, as soon as it is done; started in the items' order.
 
-        The first error ends the work and is raised here. Whoever stops asking ends it too.
+        The first error ends the work and is raised here. Closing the iterator ends it too.
         """
 
     @abstractmethod
     def keep(
         self, function: Callable[[Item, Shared], Out], items: Iterable[Item], shared: Shared
-    ) -> list[Kept[Out]]:
-        """The same, but the results stay with the workers: they may be larger than this machine."""
+    ) -> list[ResultRef[Out]]:
+        """Like `map`, but the results stay with the workers, which may have more memory."""

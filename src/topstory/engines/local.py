@@ -10,10 +10,10 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import ClassVar
 
-from topstory.engines.engine import Engine, Item, Kept, Out, Shared
+from topstory.engines.engine import Engine, Item, Out, ResultRef, Shared
 from topstory.engines.serial import kept_here, shared_here
 
-AHEAD = 2  # items that wait for each worker: enough to keep it busy, few enough to hold
+QUEUED_PER_WORKER = 2  # items that wait for each worker: enough to keep it busy, few enough to hold
 
 
 class LocalEngine(Engine):
@@ -36,7 +36,7 @@ class LocalEngine(Engine):
     def map(
         self,
         function: Callable[[Item, Shared], Out],
-        items: Iterable[Item | Kept[Item]],
+        items: Iterable[Item | ResultRef[Item]],
         shared: Shared,
     ) -> Iterator[Out]:
         """The results; at most a few items are taken ahead of the one being waited for."""
@@ -46,7 +46,7 @@ class LocalEngine(Engine):
         try:
             for item in items:
                 waiting.append(pool.submit(function, kept_here(item), given))
-                if len(waiting) > AHEAD * self.workers:
+                if len(waiting) > QUEUED_PER_WORKER * self.workers:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
@@ -85,9 +85,9 @@ class LocalEngine(Engine):
 
     def keep(
         self, function: Callable[[Item, Shared], Out], items: Iterable[Item], shared: Shared
-    ) -> list[Kept[Out]]:
+    ) -> list[ResultRef[Out]]:
         """The results, in this process."""
-        return [Kept(result) for result in self.map(function, items, shared)]
+        return [ResultRef(result) for result in self.map(function, items, shared)]
 
 
 def cores() -> int:

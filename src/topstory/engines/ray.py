@@ -11,13 +11,13 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, ClassVar
 
-from topstory.engines.engine import Engine, Item, Kept, Out, Shared
+from topstory.engines.engine import Engine, Item, Out, ResultRef, Shared
 from topstory.extras import require
 
-AHEAD = 2
+QUEUED_PER_WORKER = 2
 RETRIES = 5  # of a call whose worker or node died; one that kills so many kills the next
-UNDER_WAY = 100  # calls, at least
-PATIENCE = 5.0  # seconds for a cluster's port to open
+MIN_IN_FLIGHT = 100  # calls, at least
+CONNECT_SECONDS = 5.0  # seconds for a cluster's port to open
 
 
 class RayEngine(Engine):
@@ -58,7 +58,7 @@ class RayEngine(Engine):
     def map(
         self,
         function: Callable[[Item, Shared], Out],
-        items: Iterable[Item | Kept[Item]],
+        items: Iterable[Item | ResultRef[Item]],
         shared: Shared,
     ) -> Iterator[Out]:
         """The results; at most a few items are sent ahead of the one being waited for."""
@@ -66,7 +66,7 @@ class RayEngine(Engine):
         try:
             for reference in self._begun(function, items, shared):
                 waiting.append(reference)
-                if len(waiting) > AHEAD * self.workers:
+                if len(waiting) > QUEUED_PER_WORKER * self.workers:
                     yield self._result(waiting.popleft())
             while waiting:
                 yield self._result(waiting.popleft())
@@ -78,9 +78,9 @@ class RayEngine(Engine):
         self, function: Callable[[Item, Shared], Out], items: Sequence[Item], shared: Shared
     ) -> Iterator[tuple[int, Out]]:
         """As they finish."""
-        # So many at a time: `wait` looks at all that it is given, on a core that workers want (2.8
-        # s for 1,500 at once, 2.2 s in turns); yet enough for a cluster that grows when asked to.
-        most = max(UNDER_WAY, (1 + AHEAD) * self.workers)
+        # Not all at once: `wait` checks every reference, on a core that workers need (2.8 s for
+        # 1,500 at once, 2.2 s in turns). But enough of them to make an autoscaling cluster grow.
+        most = max(MIN_IN_FLIGHT, (1 + QUEUED_PER_WORKER) * self.workers)
         places: dict[Any, int] = {}
         left = enumerate(self._begun(function, items, shared))
         try:
@@ -97,9 +97,9 @@ class RayEngine(Engine):
 
     def keep(
         self, function: Callable[[Item, Shared], Out], items: Iterable[Item], shared: Shared
-    ) -> list[Kept[Out]]:
+    ) -> list[ResultRef[Out]]:
         """The results, in the cluster's object store."""
-        return [Kept(reference) for reference in self._begun(function, items, shared)]
+        return [ResultRef(reference) for reference in self._begun(function, items, shared)]
 
     def _begun(
         self, function: Callable[[Any, Shared], Any], items: Iterable[Any], shared: Shared
@@ -108,7 +108,7 @@ class RayEngine(Engine):
             self._held = (shared, self._ray.put(shared))
         called = self._ray.put(function)
         for item in items:
-            given = item.where if isinstance(item, Kept) else item
+            given = item.where if isinstance(item, ResultRef) else item
             yield self._call.remote(called, given, [self._held[1]])
 
     def _result(self, reference: Any) -> Any:
@@ -119,12 +119,12 @@ class RayEngine(Engine):
 
 
 def _check_open(address: str) -> None:
-    """Say at once that nobody is there; Ray itself goes on trying for minutes."""
+    """Fail at once if nothing listens there; Ray itself would retry for minutes."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if not host or not port.isdecimal():
         return  # "local", "auto", or a name that Ray looks up
     try:
-        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise ConnectionError(
             f"no Ray cluster answers at {address} ({error}); is its head running, and its port "
@@ -143,7 +143,7 @@ def _call(function: Callable[[Any, Any], Any], item: Any, held: list[Any]) -> An
         ray: Any = import_module("ray")
         shared = ray.get(held[0])
         if type(shared) is tuple:
-            shared = tuple(ray.get(v.where) if isinstance(v, Kept) else v for v in shared)
+            shared = tuple(ray.get(v.where) if isinstance(v, ResultRef) else v for v in shared)
         _unpacked.clear()
         _unpacked[key] = shared
     return function(item, _unpacked[key])

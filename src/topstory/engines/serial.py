@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from topstory.engines.engine import Engine, Item, Kept, Out, Shared
+from topstory.engines.engine import Engine, Item, Out, ResultRef, Shared
 
 
 class SerialEngine(Engine):
@@ -21,7 +21,7 @@ class SerialEngine(Engine):
     def map(
         self,
         function: Callable[[Item, Shared], Out],
-        items: Iterable[Item | Kept[Item]],
+        items: Iterable[Item | ResultRef[Item]],
         shared: Shared,
     ) -> Iterator[Out]:
         """The results, computed as they are asked for."""
@@ -36,24 +36,24 @@ class SerialEngine(Engine):
 
     def keep(
         self, function: Callable[[Item, Shared], Out], items: Iterable[Item], shared: Shared
-    ) -> list[Kept[Out]]:
+    ) -> list[ResultRef[Out]]:
         """The results, in this process."""
-        return [Kept(result) for result in self.map(function, items, shared)]
+        return [ResultRef(result) for result in self.map(function, items, shared)]
 
 
 def kept_here(item: Any) -> Any:
     """The item itself, where what is kept is kept in this process.
 
-    >>> kept_here(3), kept_here(Kept(3))
+    >>> kept_here(3), kept_here(ResultRef(3))
     (3, 3)
     """
-    return item.where if isinstance(item, Kept) else item
+    return item.where if isinstance(item, ResultRef) else item
 
 
 def shared_here(shared: Any) -> Any:
     """What is shared, and itself whatever is kept in it.
 
-    >>> shared_here((1, Kept(2))), shared_here([Kept])
-    ((1, 2), [<class 'topstory.engines.engine.Kept'>])
+    >>> shared_here((1, ResultRef(2))), shared_here([ResultRef])
+    ((1, 2), [<class 'topstory.engines.engine.ResultRef'>])
     """
     return tuple(kept_here(value) for value in shared) if type(shared) is tuple else shared

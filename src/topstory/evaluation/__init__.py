@@ -1,7 +1,7 @@
 """What would have happened: replay, how sure it is, and with which parameter."""
 
 from topstory.evaluation.intervals import Interval
-from topstory.evaluation.logged import NotUniformWarning
+from topstory.evaluation.prepared_log import NotUniformWarning
 from topstory.evaluation.repeats import Estimate, mean_lift, mean_relative_ctr
 from topstory.evaluation.replay import replay
 from topstory.evaluation.result import ArticleResult, Bucket, Lift, Result, Window, lift

@@ -1,7 +1,7 @@
 """A log cut into blocks of time: the unit of intervals, and of curves over time.
 
 Clicks come in bursts, so an interval must not count events as independent; sums over blocks of an
-hour nearly are. A log of fewer than `FEWEST` hours is cut finer, one without times into runs of
+hour nearly are. A log of fewer than `MIN_BLOCKS` hours is cut finer, one without times into runs of
 events.
 """
 
@@ -18,10 +18,10 @@ from topstory.kernels.compilation import Slots
 SECOND = 1_000_000  # microseconds
 HOUR = 3600 * SECOND
 # The first of these that makes enough blocks is taken.
-FINER = (HOUR, 1800 * SECOND, 600 * SECOND, 300 * SECOND, 60 * SECOND, 10 * SECOND, SECOND)
-FEWEST = 20
-RUNS = 200
-MOST = 100_000
+WIDTHS = (HOUR, 1800 * SECOND, 600 * SECOND, 300 * SECOND, 60 * SECOND, 10 * SECOND, SECOND)
+MIN_BLOCKS = 20
+BLOCKS_WITHOUT_TIMES = 200
+MAX_BLOCKS = 100_000
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class Blocks:
                 for tick in (log.times.ticks.min(), log.times.ticks.max())
             )
             coarser = HOUR
-            while (last - first) // coarser >= MOST:
+            while (last - first) // coarser >= MAX_BLOCKS:
                 coarser *= 24
-            for width in (coarser, *FINER):
+            for width in (coarser, *WIDTHS):
                 origin = first // width * width
                 count = (last - origin) // width + 1
-                if count >= FEWEST:
+                if count >= MIN_BLOCKS:
                     return cls(count, width, origin)
-        runs = min(RUNS, len(log))
+        runs = min(BLOCKS_WITHOUT_TIMES, len(log))
         width = -(-len(log) // runs) if runs else 1
         return cls(-(-len(log) // width), width, None)
 

@@ -85,8 +85,8 @@ def rate_interval(
         return Interval(rate - half, rate + half)
     # All blocks alike, or no click at all, say nothing of the variance: take independent trials'.
     known = total if count is None else count
-    told = variance > 1e-9 * rate * (1 - rate) / known
-    return wilson(rate, rate * (1 - rate) / variance if told else known, reach)
+    measured = variance > 1e-9 * rate * (1 - rate) / known
+    return wilson(rate, rate * (1 - rate) / variance if measured else known, reach)
 
 
 def wilson(rate: float, trials: float, reach: float) -> Interval:

@@ -9,15 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from topstory.evaluation.logged import Logged, chunks, ready
+from topstory.evaluation.prepared_log import PreparedLog, chunks, prepared
+from topstory.evaluation.python_replay import replay_in_python
 from topstory.evaluation.result import ArticleResult, Bucket, Result
-from topstory.evaluation.stepwise import replay_stepwise
 from topstory.events import EventLog
+from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots
 from topstory.kernels.replay import (
-    DEPLOYMENT,
     KINDS,
-    LEARNING,
     MANY_POOLS,
     PAYOFF,
     TRIALS,
@@ -87,7 +86,7 @@ def replay(
     if not 0 <= size <= 1:
         raise ValueError(f"size must be between 0 and 1: the share to learn from, got {size!r}")
     check_seed(seed)
-    ready(log, seed).warn()
+    prepared(log, seed).warn()
     return replay_unwarned(policy, log, size, seed, progress)
 
 
@@ -99,12 +98,12 @@ def replay_unwarned(
     progress: Progress | None = None,
 ) -> Result:
     """The same of a log whose warning, if any, was given: for many replays of one log."""
-    logged = ready(log, seed)
+    logged = prepared(log, seed)
     began = perf_counter()
     if isinstance(policy, Policy) and policy.model.compiles:
         trained, tally, slots = _replay_compiled(policy, log, logged, size, seed, progress)
     else:
-        trained, tally, slots = replay_stepwise(policy, log, logged, size, seed, progress)
+        trained, tally, slots = replay_in_python(policy, log, logged, size, seed, progress)
     seconds = perf_counter() - began
 
     def bucket(which: int) -> Bucket:
@@ -125,7 +124,12 @@ def replay_unwarned(
 
 
 def _replay_compiled(
-    policy: Policy, log: EventLog, logged: Logged, size: float, seed: int, progress: Progress | None
+    policy: Policy,
+    log: EventLog,
+    logged: PreparedLog,
+    size: float,
+    seed: int,
+    progress: Progress | None,
 ) -> tuple[Policy, Tally, Slots]:
     trained = policy.copy()
     model = trained.model
@@ -137,7 +141,7 @@ def _replay_compiled(
         np.int32,
     )
     model.see(log.dimension)
-    model.look_back(slots, logged.by_article[:, TRIALS], logged.by_article[:, PAYOFF])
+    model.use_log_sums(slots, logged.by_article[:, TRIALS], logged.by_article[:, PAYOFF])
     members = slots[log.pool_members] if len(slots) else log.pool_members
     pools = Pools(log.pool_offsets, members, model.roster.keys)
     first = members[log.pool_offsets[:-1]]
@@ -170,7 +174,7 @@ def _replay_compiled(
 
 
 def _by_article(
-    ids: tuple[str, ...], sums: npt.NDArray[np.float64], logged: Logged
+    ids: tuple[str, ...], sums: npt.NDArray[np.float64], logged: PreparedLog
 ) -> dict[str, ArticleResult]:
     learned, deployed, base = sums[LEARNING], sums[DEPLOYMENT], logged.by_article
     return {

@@ -1,4 +1,4 @@
-"""One replay of many: what to replay, and what came of it, small enough to send and to store."""
+"""One replay of many: what to replay, and its outcome, small enough to send and to store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topstory.evaluation.replay import replay_unwarned
 from topstory.evaluation.result import ArticleResult, Bucket, Result
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
-from topstory.policies import REGISTRY, policy
+from topstory.policies.registry import REGISTRY, policy
 
 Rows = tuple[tuple[float, ...], ...]
 
@@ -90,14 +90,14 @@ class Outcome(msgspec.Struct, frozen=True, eq=False):
 
 
 class Ground(msgspec.Struct, frozen=True, eq=False):
-    """What the runs of one log share: the log, and what is no number of a policy."""
+    """What the runs of one log share: the log, and parameters that are not numbers."""
 
     log: EventLog
     given: Mapping[str, Any]  # such as a warm policy's offset
 
 
 def play(run: Run, ground: Ground) -> Outcome:
-    """Make the run."""
+    """Replay one run."""
     takes = REGISTRY[run.policy].model_parameters
     given = {name: value for name, value in ground.given.items() if name in takes}
     made = policy(run.policy, seed=run.seed, **dict(run.parameters), **given)

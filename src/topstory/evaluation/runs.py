@@ -6,13 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from topstory.engines import Engine
-from topstory.evaluation.logged import ready
+from topstory.evaluation.prepared_log import prepared
 from topstory.evaluation.run import Ground, Outcome, Run, play
 from topstory.events import EventLog
-from topstory.models import HybridLinear
 from topstory.policies import REGISTRY
-
-HYBRID = 3.0  # times as long as another model, for an event: measured at d = 6
 
 
 def play_all(
@@ -22,15 +19,14 @@ def play_all(
     given: Mapping[str, Any] | None = None,
     called: str = "log",
 ) -> Iterator[Outcome]:
-    """The outcomes as they come; which engine it is changes none of them.
+    """The outcomes as they finish; they do not depend on the engine.
 
     Args:
-        runs: what to replay. The longest are begun first, so that no core is left waiting at the
-            end.
-        log: what happened.
-        engine: where.
-        given: what models take beside numbers, such as `offset`.
-        called: what people call the log.
+        runs: what to replay. The longest start first, so that no core idles at the end.
+        log: the log to replay.
+        engine: where to run.
+        given: parameters of models that are not numbers, such as `offset`.
+        called: the log's name in warnings and errors.
 
     Warns:
         NotUniformWarning: once, if the log's articles were not shown uniformly at random.
@@ -39,7 +35,7 @@ def play_all(
         return
     if not len(log):
         raise ValueError(f"the {called} has no events to replay")
-    ready(log, runs[0].seed).warn(called)
+    prepared(log, runs[0].seed).warn(called)
     ordered = sorted(runs, key=lambda run: -cost(run))
     ground = Ground(log, dict(given or {}))
     for _, outcome in engine.finished(play, ordered, ground):
@@ -52,4 +48,4 @@ def cost(run: Run) -> float:
     >>> cost(Run.of("linucb-hybrid", {}, 1.0, 0)), cost(Run.of("ucb", {}, 1.0, 0))
     (3.0, 1.0)
     """
-    return HYBRID if REGISTRY[run.policy].model is HybridLinear else 1.0
+    return REGISTRY[run.policy].model.cost

@@ -16,17 +16,16 @@ from topstory.evaluation.run import BUCKETS, Outcome, Run
 from topstory.evaluation.runs import cost, play_all
 from topstory.events import EventLog
 from topstory.policies import REGISTRY
+from topstory.policies.entries import Parameter
 from topstory.policies.policy import check_seed
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
 SIZES = (1.0, 0.3, 0.2, 0.1, 0.05, 0.01)  # the paper's
-EPSILONS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.8)
-ALPHAS = (0.03, 0.06, 0.1, 0.2, 0.4, 0.6, 1.0, 1.5)
 RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-# From here down, the luck of the learning path is larger than that of clicks.
-SPARSE, SPARSE_REPEATS = 0.05, 3
+# At this size and below, the luck of the learning path is larger than that of clicks.
+MAX_SPARSE_SIZE, SPARSE_REPEATS = 0.05, 3
 
 Progress = Callable[[float, float], object]
 
@@ -223,16 +222,20 @@ def parameter_name(policy: str) -> str:
     >>> parameter_name("ucb-seg"), parameter_name("egreedy")
     ('alpha', 'epsilon')
     """
-    entry = REGISTRY.get(policy)
-    if entry is None or not entry.explorer_parameters:
-        tunable = ", ".join(key for key, each in REGISTRY.items() if each.explorer_parameters)
-        raise ValueError(f"no policy to tune is called {policy!r}; there are {tunable}")
-    return entry.explorer_parameters[0]
+    return _tuned(policy).name
 
 
 def default_grid(policy: str) -> tuple[float, ...]:
     """The values of ε or α that are tried."""
-    return ALPHAS if parameter_name(policy) == "alpha" else EPSILONS
+    return _tuned(policy).grid
+
+
+def _tuned(policy: str) -> Parameter:
+    entry = REGISTRY.get(policy)
+    if entry is None or entry.tuned is None:
+        tunable = ", ".join(key for key, each in REGISTRY.items() if each.tuned)
+        raise ValueError(f"no policy to tune is called {policy!r}; there are {tunable}")
+    return entry.tuned
 
 
 def repeats_at(size: float, repeats: int | None) -> int:
@@ -241,7 +244,7 @@ def repeats_at(size: float, repeats: int | None) -> int:
     >>> repeats_at(0.1, None), repeats_at(0.05, None), repeats_at(0.05, 5)
     (1, 3, 5)
     """
-    return (SPARSE_REPEATS if size <= SPARSE else 1) if repeats is None else repeats
+    return (SPARSE_REPEATS if size <= MAX_SPARSE_SIZE else 1) if repeats is None else repeats
 
 
 def _known(value: float) -> float:

@@ -1,7 +1,7 @@
-"""What every explorer is."""
+"""The base of every explorer."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from topstory.kernels.compilation import Floats
 
 @dataclass(frozen=True)
 class Explorer:
-    """How to choose, given estimates and widths: the best estimate + α·width; now and then a draw.
+    """Chooses, given estimates and widths: the best estimate + α·width, or a uniform draw.
 
-    Every explorer is two numbers to the kernels: `bonus` is α, `share` the part of decisions that
-    are drawn uniformly from the pool.
+    To the kernels an explorer is two numbers: `bonus` is α, and `share` is the probability of a
+    uniform draw from the pool.
     """
 
     name: ClassVar[str]
@@ -33,6 +33,11 @@ class Explorer:
         # Not estimates + 0·widths: an unseen article's width may be infinite.
         return estimates + self.bonus * widths if self.bonus > 0 else np.array(estimates)
 
+    @classmethod
+    def of(cls, **parameters: Any) -> Self:
+        """The explorer with the parameters that a registered policy was given."""
+        return cls(**parameters)
+
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this explorer again."""
+        """The arguments that would create this explorer again."""
         return asdict(self)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from topstory.explorers.explorer import Explorer
 
@@ -25,7 +25,17 @@ class UpperConfidence(Explorer):
         object.__setattr__(self, "alpha", float(self.alpha))  # a numpy number can't be stored
 
     @classmethod
-    def from_delta(cls, delta: float) -> "UpperConfidence":
+    def of(cls, **parameters: Any) -> Self:
+        """With an `alpha`, or with a `delta` that gives one."""
+        given = {name: value for name, value in parameters.items() if value is not None}
+        if "delta" not in given:
+            return super().of(**given)
+        if "alpha" in given:
+            raise ValueError("give alpha or delta, not both: delta is turned into an alpha")
+        return cls.from_delta(given["delta"])
+
+    @classmethod
+    def from_delta(cls, delta: float) -> Self:
         """The α whose bound holds with probability at least 1 − δ: 1 + √(ln(2/δ)/2), Eq. (4).
 
         >>> round(UpperConfidence.from_delta(0.05).alpha, 4)

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topstory.kernels.buckets import DEPLOYMENT, LEARNING, UNIFORM
 from topstory.kernels.choice import score
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled
 from topstory.kernels.contexts import Dense, load
 from topstory.kernels.model import comparable
 from topstory.kernels.randomness import EXPLORE, priority, stream, unit
-
-LEARNING, DEPLOYMENT, UNIFORM = 0, 1, 2
 
 
 @compiled

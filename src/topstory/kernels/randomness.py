@@ -1,4 +1,4 @@
-"""Counter-based random numbers: a draw hangs on (seed, event, key) alone, not on earlier draws.
+"""Counter-based random numbers: a draw depends on (seed, event, key) alone, not on earlier draws.
 
 So a scan may skip articles, and an ignored event its draws, without changing any later choice.
 """

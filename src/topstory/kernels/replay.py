@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled, inlined
 from topstory.kernels.contexts import Dense, leaning, load, rolled
 from topstory.kernels.model import comparable, enter, estimate, paid, shown, width
@@ -17,7 +18,6 @@ from topstory.kernels.randomness import EXPLORE, KEEP, LEARN, priority, stream, 
 
 # Places in a bucket's row of sums: over its trials, also weighted by the pool's size K.
 TRIALS, PAYOFF, WEIGHT, WEIGHTED_PAYOFF = 0, 1, 2, 3
-DEPLOYMENT, LEARNING = 0, 1
 
 # Champions are remembered for each pool and this many kinds of users, by their leaning: a power
 # of 2; where pools are very many, for all users together.

@@ -1,24 +1,12 @@
 """What to expect: each model gives an estimate of an article's payoff for a user, and its width."""
 
-from topstory.models.context_free import ContextFree
-from topstory.models.disjoint import DisjointLinear
-from topstory.models.hindsight import Hindsight
-from topstory.models.hybrid import HybridLinear
-from topstory.models.model import Model
-from topstory.models.nothing import Nothing
-from topstory.models.offset import LinearOffset, fit_offset
-from topstory.models.segmented import Segmented
-from topstory.models.warm import Warm
-
-__all__ = [
-    "ContextFree",
-    "DisjointLinear",
-    "Hindsight",
-    "HybridLinear",
-    "LinearOffset",
-    "Model",
-    "Nothing",
-    "Segmented",
-    "Warm",
-    "fit_offset",
-]
+from topstory.models.context_free import ContextFree as ContextFree
+from topstory.models.disjoint import DisjointLinear as DisjointLinear
+from topstory.models.hindsight import Hindsight as Hindsight
+from topstory.models.hybrid import HybridLinear as HybridLinear
+from topstory.models.model import Model as Model
+from topstory.models.no_model import NoModel as NoModel
+from topstory.models.offset import LinearOffset as LinearOffset
+from topstory.models.offset import fit_offset as fit_offset
+from topstory.models.segmented import Segmented as Segmented
+from topstory.models.warm import Warm as Warm

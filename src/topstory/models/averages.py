@@ -4,12 +4,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from topstory.kernels.cells import Cells
+from topstory.kernels.averages import Averages
 from topstory.kernels.contexts import Dense
 from topstory.models.model import Model
 
 
-class Averages(Model):
+class AverageModel(Model):
     """The mean payoff of a cell's trials, and 1/√n as its width: infinite before the first."""
 
     per_article: ClassVar[tuple[str, ...]] = ("shows", "total", "mean", "spread")
@@ -27,9 +27,9 @@ class Averages(Model):
     def _segment_count(self, dimension: int) -> int:
         return 1
 
-    def _fresh(self, capacity: int, dimension: int) -> Cells:
+    def _fresh(self, capacity: int, dimension: int) -> Averages:
         shape = (capacity, self._segment_count(dimension))
-        return Cells(
+        return Averages(
             shows=np.zeros(shape),
             total=np.zeros(shape),
             mean=np.zeros(shape),

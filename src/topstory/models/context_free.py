@@ -1,11 +1,11 @@
-"""Each article's average payoff, whoever the user is."""
+"""Each article's average payoff, the same for every user."""
 
 from typing import ClassVar
 
-from topstory.models.averages import Averages
+from topstory.models.averages import AverageModel
 
 
-class ContextFree(Averages):
+class ContextFree(AverageModel):
     """The model of the paper's ε-greedy and ucb (§5.3 I): the mean payoff, width 1/√n.
 
     >>> model = ContextFree()

@@ -6,13 +6,13 @@ from typing import ClassVar
 import numpy as np
 
 from topstory.kernels.compilation import Floats, Slots
-from topstory.models.averages import Averages
+from topstory.models.averages import AverageModel
 
 
-class Hindsight(Averages):
+class Hindsight(AverageModel):
     """What the paper's `omniscient` knows (§5.3 I): every article's CTR in the log it is run on.
 
-    `ts.replay` tells it; it does not learn from trials.
+    `ts.replay` gives it the log's sums; it does not learn from trials.
 
     >>> Hindsight().name
     'hindsight'
@@ -21,14 +21,14 @@ class Hindsight(Averages):
     name: ClassVar[str] = "hindsight"
     learns: ClassVar[bool] = False
 
-    def look_back(self, slots: Slots, shows: Floats, payoff: Floats) -> None:
-        """Average the log's payoffs for each article; one never shown is the last choice."""
+    def use_log_sums(self, slots: Slots, shows: Floats, payoff: Floats) -> None:
+        """Average each article's payoffs; an article that was never shown is the last choice."""
         self.state.shows[slots, 0] = shows
         self.state.total[slots, 0] = payoff
         self.state.mean[slots, 0] = np.where(shows > 0, payoff / np.maximum(shows, 1.0), -np.inf)
         self.state.spread[slots, 0] = 0.0
 
     def prepare(self, user: Floats, pool: Sequence[str]) -> None:
-        """Refuse to choose before a log was seen."""
+        """Raise ValueError if there is no log yet."""
         if not self.state.shows.any():
             raise ValueError("omniscient knows only the log it is replayed on: call ts.replay")

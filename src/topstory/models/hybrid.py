@@ -71,7 +71,7 @@ class HybridLinear(Model):
             self._features[article] = given
 
     def remove(self, article: str) -> None:
-        """Forget the article's own part; what it taught the shared part stays."""
+        """Forget the article's own part. What the shared part learned from it stays."""
         slot = self.roster.slot(article) if article in self.roster else -1
         super().remove(article)
         self._features.pop(article, None)
@@ -120,7 +120,7 @@ class HybridLinear(Model):
         return super().arrays() or ({"features": np.array(rows)} if rows else {})
 
     def learned(self) -> dict[str, npt.NDArray[Any]]:
-        """Without the forms S and v: their last bits depend on which pools were asked about."""
+        """Without the forms S and v: their last bits depend on which pools were scored."""
         kept = self.arrays()
         if "clock" in kept:
             kept["clock"] = kept["clock"][UPDATES:]
@@ -130,7 +130,7 @@ class HybridLinear(Model):
     def restore(
         self, ids: list[str | None], dimension: int | None, arrays: Mapping[str, npt.NDArray[Any]]
     ) -> None:
-        """Take over a stored state, the articles' features first."""
+        """Restore a stored state, the articles' features first."""
         features = arrays.get("features", np.ones((len(ids), 1)))
         if features.ndim != 2 or len(features) != len(ids):
             raise ValueError(f"features: expected {len(ids)} rows, found {features.shape}")
@@ -141,11 +141,11 @@ class HybridLinear(Model):
         super().restore(ids, dimension, arrays)
 
     def ready(self, slots: Slots) -> None:
-        """Compute the forms S and v of those articles that do not have them."""
+        """Compute the forms S and v of articles that do not have them yet."""
         bring(self.state, slots)
 
     def score_from(self, dimension: int, arrays: Mapping[str, Floats]) -> None:
-        """Score from forms S and v that are kept elsewhere."""
+        """Score from forms S and v of a model in another process."""
         super().score_from(dimension, arrays)
         self.state.left_at[:] = IN_POOL  # so that none of them is computed here
 

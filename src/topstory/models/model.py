@@ -1,4 +1,4 @@
-"""What every model is: state in arrays, one slot for each article, that the kernels work on."""
+"""The base of every model: state in arrays with a slot for each article, for kernels to work on."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -15,77 +15,77 @@ from topstory.models.roster import Roster
 
 
 class Model(ABC):
-    """What payoff to expect of an article for a user (`estimate`), and how sure that is (`width`).
+    """Estimates an article's payoff for a user, and how uncertain that is (the width).
 
-    A subclass names its arrays and makes them; growing, forgetting and storing them is done here.
+    A subclass names its arrays and creates them. This class grows, resets and stores them.
     """
 
     name: ClassVar[str]
-    per_article: ClassVar[tuple[str, ...]]  # fields of the state with one row for each slot
-    listed: ClassVar[tuple[str, ...]] = ()  # lists of slots, with room for all of them
+    per_article: ClassVar[tuple[str, ...]]  # fields of the state with a row for each slot
+    listed: ClassVar[tuple[str, ...]] = ()  # fields that list slots, with room for all of them
     shared: ClassVar[tuple[str, ...]] = ()  # fields that all articles share
-    scored: ClassVar[tuple[str, ...]]  # those of `per_article` that scoring reads, and no others
+    scored: ClassVar[tuple[str, ...]]  # those of `per_article` that scoring reads
 
     def __init__(self) -> None:
         self.roster = Roster()
         self.dimension: int | None = None
         self._state: Any = None
-        self._blank: Any = None  # the state of one article that nothing is known of
+        self._blank: Any = None  # the state of one new article
         self._capacity = 0
 
-    # -- what a subclass says --
+    # -- for subclasses to define --
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The arguments that make this model again, callables aside."""
+        """The arguments that would create this model again, except functions."""
 
     def callables(self) -> tuple[str, ...]:
-        """The names of arguments that were functions: not stored, to be given again on loading."""
+        """The names of arguments that are functions: they are not stored, but passed to `load`."""
         return ()
 
     @abstractmethod
     def _fresh(self, capacity: int, dimension: int) -> NamedTuple:
-        """The state of a model that has seen nothing, with room for `capacity` articles."""
+        """The state of a model without trials, with room for `capacity` articles."""
 
     def _fits(self, article: str, features: Floats | None) -> None:
-        """Refuse features that the model cannot take; nothing is changed."""
+        """Raise ValueError if the model cannot take these features. Changes nothing."""
 
     def _admit(self, article: str, features: Floats | None) -> None:
-        """Note what is said of an article."""
+        """Remember an article's features."""
 
     def _check(self, dimension: int) -> None:
-        """Refuse what does not fit contexts of this length, before any state is made."""
+        """Raise ValueError if a parameter does not fit contexts of this length."""
 
     def _place(self, slot: int, article: str) -> None:
-        """Write what is known of the article into its slot of a fresh state."""
+        """Write what is known of the article into its slot of a new state."""
 
     def segment(self, user: Floats) -> int:
-        """Which segment the user is in."""
+        """The user's segment."""
         return 0
 
     def segments(self, users: Contexts, start: int, stop: int) -> Slots:
-        """The segments of the users start … stop − 1, or nothing where there is but one."""
+        """The segments of the users start … stop − 1; an empty array if there is only one."""
         return np.zeros(0, np.int32)
 
     def prepare(self, user: Floats, pool: Sequence[str]) -> None:
-        """Whatever must be known of a user before the pool is scored for him."""
+        """Called with a user and a pool before the pool is scored."""
 
-    def look_back(self, slots: Slots, shows: Floats, payoff: Floats) -> None:
-        """Told how often a whole log showed each article, and what it paid."""
+    def use_log_sums(self, slots: Slots, shows: Floats, payoff: Floats) -> None:
+        """Called before a replay: how often the whole log showed each article, and its payoffs."""
 
     def room(self, dimension: int) -> Dense:
-        """Room for one context, in the form that suits the model's kernels."""
+        """A buffer for one context, in the form that the model's kernels take."""
         return scratch(dimension)
 
     @property
     def compiles(self) -> bool:
-        """Whether kernels alone can run it over a log."""
+        """Whether compiled kernels alone can replay it."""
         return True
 
     # -- articles --
 
     def add(self, article: Any, features: npt.ArrayLike | None = None) -> int:
-        """Make the article known, if it is not; its slot."""
+        """Add the article unless it is known. Returns its slot."""
         vector = self.check_article(article, features)
         self._admit(article, vector)
         if article in self.roster:
@@ -99,7 +99,7 @@ class Model(ABC):
         return slot
 
     def check_article(self, article: Any, features: npt.ArrayLike | None) -> Floats | None:
-        """The features that `add` would take; ValueError if it would refuse the article."""
+        """The features as an array; ValueError if `add` would not take the article."""
         if not isinstance(article, str) or not article:
             raise ValueError(f"an article id is a non-empty string, got {article!r}")
         vector = None if features is None else finite_vector(features, article)
@@ -107,17 +107,17 @@ class Model(ABC):
         return vector
 
     def add_if_new(self, article: str) -> int:
-        """The slot of an article, which is added if it was not known."""
+        """The slot of an article, which is added unless it is known."""
         return self.roster.slot(article) if article in self.roster else self.add(article)
 
     def remove(self, article: str) -> None:
-        """Forget the article and what it learned of its own; its slot will be used again."""
+        """Forget the article and what was learned about it alone. Its slot will be reused."""
         if article not in self.roster:
             raise KeyError(f"article {article!r} is not known to this policy")
         self.roster.remove(article)
 
     def slots(self, pool: Sequence[str]) -> Slots:
-        """The slots of a pool's articles; those not seen before are added."""
+        """The slots of a pool's articles. New articles are added."""
         if not len(pool):
             raise ValueError("the pool is empty: there is no article to choose")
         if len(set(pool)) < len(pool):
@@ -129,13 +129,13 @@ class Model(ABC):
 
     @property
     def state(self) -> Any:
-        """The arrays that kernels work on; `see` makes them."""
+        """The arrays that kernels work on; `see` creates them."""
         if self._state is None:
             raise ValueError("the model has not seen a context yet")
         return self._state
 
     def see(self, dimension: int) -> None:
-        """Contexts have this many features: make the state, or check that it fits."""
+        """Create the state for contexts with this many features, or check that it fits them."""
         if dimension < 1:
             raise ValueError("a context needs at least one feature (the constant 1)")
         if self.dimension not in (None, dimension):
@@ -165,7 +165,7 @@ class Model(ABC):
             self._state = self._state._replace(**{f: getattr(old, f) for f in self.shared})
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The state as named arrays, to be stored."""
+        """The state as named arrays, for storing."""
         if self._state is None:
             return {}
         slots = len(self.roster.ids)
@@ -174,13 +174,13 @@ class Model(ABC):
         return kept | {field: getattr(self._state, field) for field in self.shared}
 
     def learned(self) -> dict[str, npt.NDArray[Any]]:
-        """Those arrays that trials alone decide, to the bit: not what is kept ready for scoring."""
+        """The arrays that depend on trials alone, to the bit: without those cached for scoring."""
         return self.arrays()
 
     def restore(
         self, ids: list[str | None], dimension: int | None, arrays: Mapping[str, npt.NDArray[Any]]
     ) -> None:
-        """Take over a stored state; ValueError if it does not fit."""
+        """Restore a stored state; ValueError if it does not fit."""
         self.roster = Roster(ids)
         if dimension is None:
             return
@@ -200,26 +200,26 @@ class Model(ABC):
         """Bring what scoring reads of these articles up to date."""
 
     def score_from(self, dimension: int, arrays: Mapping[str, Floats]) -> None:
-        """Score from these arrays, the `scored` ones, a row for each article of the roster.
+        """Score from these arrays: the `scored` ones, with a row for each article.
 
-        Whoever has the state itself writes them; this model must not learn.
+        They belong to a model in another process, which learns. This model must not.
         """
         self.dimension = dimension
         self._capacity = len(self.roster.ids)
         self._state = self._fresh(self._capacity, dimension)._replace(**arrays)
 
     def copy(self) -> Self:
-        """A model of its own in the same state."""
+        """An independent copy."""
         return deepcopy(self)
 
     def drift(self) -> float:
-        """How far rounding has carried the state: the largest entry of |A·A⁻¹ − I|; 0 if exact."""
+        """The rounding error of the state: the largest entry of |A·A⁻¹ − I|; 0 if exact."""
         return 0.0
 
 
 def finite_vector(values: npt.ArrayLike, article: str) -> Floats:
     """An article's features or offsets as an array, checked."""
-    vector = np.array(values, np.float64)  # a copy: the caller may go on using his own
+    vector = np.array(values, np.float64)  # a copy: the caller may change the original
     if vector.ndim != 1 or not np.isfinite(vector).all():
         raise ValueError(f"article {article!r} needs a vector of finite numbers, got {values!r}")
     return vector

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def article_key(article: str) -> int:
     """64 bits that stand for an article id wherever random priorities are drawn.
 
-    They come from the id alone, so that a choice does not hang on the order of pools or slots.
+    They depend on the id alone, so a choice does not depend on the order of pools or slots.
 
     >>> article_key("109513") == article_key("109513") != article_key("109514")
     True
@@ -62,7 +62,7 @@ class Roster:
         return slot
 
     def remove(self, article: str) -> int:
-        """Take the article's slot away; which one it was."""
+        """Free the article's slot. Returns which one it was."""
         slot = self._slots.pop(article)
         self.ids[slot] = None
         return slot

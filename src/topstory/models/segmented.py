@@ -9,18 +9,18 @@ import numpy.typing as npt
 
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import leanings, scratch
-from topstory.models.averages import Averages
+from topstory.models.averages import AverageModel
 from topstory.models.contexts import Contexts, dense_rows, kernel_rows
 
 Assignment = Callable[[npt.NDArray[Any]], npt.ArrayLike]
 
 
-class Segmented(Averages):
+class Segmented(AverageModel):
     """A context-free model for each user segment: ε-greedy (seg) and ucb (seg), §5.3 III.
 
     Args:
-        segments: how many there are, if you say which: with an `assignment`. By default there is
-            one for each non-constant feature.
+        segments: how many there are, together with an `assignment`. By default one for each
+            non-constant feature.
         assignment: users (n, d) -> segments (n,), whole numbers from 0. By default the largest
             non-constant component of the context: the closest of the paper's user clusters.
 

@@ -1,4 +1,4 @@
-"""Each article's average payoff, corrected for the user by an offset known beforehand."""
+"""Each article's average payoff, plus an offset for the user that is known beforehand."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from topstory.kernels.cells import Cells
+from topstory.kernels.averages import Averages
 from topstory.kernels.compilation import Floats
-from topstory.models.averages import Averages
+from topstory.models.averages import AverageModel
 from topstory.models.model import finite_vector
 
 Offset = Mapping[str, npt.ArrayLike] | Callable[[Floats, str], float]
 
 
-class Warm(Averages):
+class Warm(AverageModel):
     """Context-free mean + user-specific offset: ε-greedy (warm) and ucb (warm), §5.3 II.
 
     Args:
@@ -28,8 +28,8 @@ class Warm(Averages):
     """
 
     name: ClassVar[str] = "warm"
-    per_article: ClassVar[tuple[str, ...]] = (*Averages.per_article, "offset", "bonus")
-    scored: ClassVar[tuple[str, ...]] = (*Averages.scored, "offset", "bonus")
+    per_article: ClassVar[tuple[str, ...]] = (*AverageModel.per_article, "offset", "bonus")
+    scored: ClassVar[tuple[str, ...]] = (*AverageModel.scored, "offset", "bonus")
 
     def __init__(self, offset: Offset) -> None:
         super().__init__()
@@ -53,9 +53,9 @@ class Warm(Averages):
         """Only with a table."""
         return self._function is None
 
-    def _fresh(self, capacity: int, dimension: int) -> Cells:
-        cells = super()._fresh(capacity, dimension)
-        return cells._replace(offset=np.zeros((capacity, dimension)), bonus=np.zeros(capacity))
+    def _fresh(self, capacity: int, dimension: int) -> Averages:
+        state = super()._fresh(capacity, dimension)
+        return state._replace(offset=np.zeros((capacity, dimension)), bonus=np.zeros(capacity))
 
     def _check(self, dimension: int) -> None:
         for article, weights in self._table.items():

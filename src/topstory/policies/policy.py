@@ -32,14 +32,14 @@ class Choice:
 
 
 class Policy:
-    """Chooses an article for each user, and learns from what it paid.
+    """Chooses an article for each user, and learns from the payoff.
 
-    A decision's randomness hangs on (seed, number of the decision, article) alone: the same seed
+    A decision's randomness depends on (seed, number of the decision, article) alone: the same seed
     gives the same choices, one event at a time or in `ts.replay`.
 
     Args:
-        model: what to expect of an article for a user.
-        explorer: how to choose, given the model's estimates and widths.
+        model: estimates an article's payoff for a user.
+        explorer: chooses, given the model's estimates and widths.
         seed: a whole number >= 0.
 
     >>> import topstory as ts
@@ -57,7 +57,7 @@ class Policy:
         self.model = model
         self.explorer = explorer
         self.seed = index(seed)
-        self.decisions = 0  # how many it has made: the number of the next one
+        self.decisions = 0  # made so far: the number of the next one
         self._room: Dense | None = None
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ class Policy:
     # -- learning --
 
     def learn(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
-        """Take in a trial whole: the same as `shown`, then `paid`."""
+        """Learn from a whole trial: the same as `shown`, then `paid`."""
         amount = _amount(payoff)
         x, slot = self._context(user), self.model.add_if_new(article)
         learn(self.model.state, slot, x, self.model.segment(x.values), amount)
@@ -123,9 +123,9 @@ class Policy:
         learn_shown(self.model.state, slot, x, self.model.segment(x.values))
 
     def paid(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
-        """The second half: a payoff came, now or later, once or in parts, in any order.
+        """The second half: a payoff. It may come late, in parts, and in any order.
 
-        KeyError if the article is not known, or no longer: there is nothing left to learn for.
+        KeyError if the article is not known, or no longer known.
         """
         amount = _amount(payoff)
         if article not in self.model.roster:
@@ -134,17 +134,17 @@ class Policy:
         learn_paid(self.model.state, slot, x, self.model.segment(x.values), amount)
 
     def add_article(self, article: str, features: npt.ArrayLike | None = None) -> None:
-        """Make an article known, with its features if it has any (m numbers, constant included)."""
+        """Add an article, with its features if it has any (m numbers, the constant included)."""
         self.model.add(article, features)
 
     def remove_article(self, article: str) -> None:
         """Forget an article. One that only leaves the pool for a while need not be removed."""
         self.model.remove(article)
 
-    # -- keeping --
+    # -- storing --
 
     def copy(self) -> Self:
-        """A policy of its own in the same state."""
+        """An independent copy."""
         twin = type(self)(self.model.copy(), self.explorer, self.seed)
         twin.decisions = self.decisions
         return twin
@@ -159,7 +159,7 @@ class Policy:
     def load(cls, path: str | PathLike[str], **callables: Any) -> Policy:
         """The policy that `save` wrote, exact to the bit.
 
-        Functions are not stored: one that was given as `assignment` or `offset` is given again.
+        Functions are not stored: pass an `assignment` or `offset` that was a function again.
         """
         from topstory.policies.storage import load
 
@@ -177,7 +177,7 @@ class Policy:
 
 
 def check_seed(seed: Any) -> None:
-    """Refuse what is not a seed."""
+    """Raise ValueError for what is not a seed."""
     if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
         raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, got {seed!r}")
 

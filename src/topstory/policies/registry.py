@@ -1,68 +1,157 @@
-"""The paper's names for pairs of a model and an explorer."""
+"""Every model, explorer and policy by name: the one place where they are listed.
+
+Help texts, the service's configuration, tuning grids, stored files, tables and figures follow from
+these entries. Classes are named by their path and imported when first used, so that a command line
+can list the policies without waiting for numba.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from topstory.explorers import EpsilonGreedy, Explorer, Greedy, Uniform, UpperConfidence
-from topstory.models import (
-    ContextFree,
-    DisjointLinear,
-    Hindsight,
-    HybridLinear,
-    Model,
-    Nothing,
-    Segmented,
-    Warm,
+from topstory.policies.entries import ExplorerEntry, ModelEntry, Parameter, PolicyEntry
+
+if TYPE_CHECKING:
+    from topstory.policies.policy import Policy
+
+_GREY = "#8b909a"
+_RIDGE = Parameter("ridge", "the weight of each article's prior", metavar="R")
+_ALPHA = Parameter(
+    "alpha",
+    "how many widths are added to an estimate",
+    metavar="A",
+    symbol="α",
+    grid=(0.03, 0.06, 0.1, 0.2, 0.4, 0.6, 1.0, 1.5),
 )
-from topstory.policies.policy import Policy
 
+# Colours that colour-blind readers can tell apart, on a light page and on a dark one.
+_MODELS = (
+    ModelEntry("nothing", "topstory.models.no_model:NoModel", _GREY, panel=None, contextual=False),
+    ModelEntry(
+        "hindsight",
+        "topstory.models.hindsight:Hindsight",
+        _GREY,
+        panel=None,
+        contextual=False,
+        needs_log=True,
+    ),
+    ModelEntry(
+        "context-free",
+        "topstory.models.context_free:ContextFree",
+        _GREY,
+        panel="no features",
+        contextual=False,
+    ),
+    ModelEntry(
+        "warm",
+        "topstory.models.warm:Warm",
+        "#e08e2b",
+        panel=None,  # as in the paper
+        parameters=(
+            Parameter("offset", "a table or a function, see topstory.Warm", required=True),
+        ),
+    ),
+    ModelEntry(
+        "segmented",
+        "topstory.models.segmented:Segmented",
+        "#1f9e83",
+        panel="seg",
+        parameters=(
+            Parameter("segments", "how many segments there are, with an assignment"),
+            Parameter("assignment", "users (n, d) -> segments (n,)"),
+        ),
+    ),
+    ModelEntry(
+        "disjoint",
+        "topstory.models.disjoint:DisjointLinear",
+        "#3f7fdb",
+        panel="disjoint",
+        parameters=(_RIDGE,),
+    ),
+    ModelEntry(
+        "hybrid",
+        "topstory.models.hybrid:HybridLinear",
+        "#d1477a",
+        panel="hybrid",
+        parameters=(
+            _RIDGE,
+            Parameter("shared_ridge", "the weight of the shared coefficients' prior", metavar="R"),
+        ),
+        article_features=True,
+        cost=3.0,  # measured at d = 6
+    ),
+)
 
-@dataclass(frozen=True)
-class Entry:
-    """A registered policy: the paper's name for it, and how to make it."""
+_EXPLORERS = (
+    ExplorerEntry(
+        "upper-confidence",
+        "topstory.explorers.upper_confidence:UpperConfidence",
+        "upper confidence bound",
+        parameters=(
+            _ALPHA,
+            Parameter(
+                "delta", "alpha = 1 + √(ln(2/D)/2), instead of alpha", metavar="D", served=False
+            ),
+        ),
+        marker_colour="#3f7fdb",  # the paper's blue circles
+    ),
+    ExplorerEntry(
+        "epsilon-greedy",
+        "topstory.explorers.epsilon_greedy:EpsilonGreedy",
+        "ε-greedy",
+        parameters=(
+            Parameter(
+                "epsilon",
+                "the share of decisions drawn at random",
+                metavar="E",
+                symbol="ε",
+                grid=(0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.8),
+            ),
+        ),
+        dash="4px,3px",
+        opacity=0.5,
+        marker="x-thin",
+        marker_colour="#e0483e",  # the paper's red crosses
+    ),
+    ExplorerEntry("greedy", "topstory.explorers.greedy:Greedy", "greedy"),
+    ExplorerEntry("uniform", "topstory.explorers.uniform:Uniform", "uniform"),
+)
 
-    paper: str
-    model: type[Model]
-    model_parameters: tuple[str, ...]
-    explorer: Callable[..., Explorer]
-    explorer_parameters: tuple[str, ...]
+MODELS = {entry.name: entry for entry in _MODELS}
+EXPLORERS = {entry.name: entry for entry in _EXPLORERS}
 
-    @property
-    def contextual(self) -> bool:
-        """Whether it looks at the user."""
-        return self.model not in (Nothing, Hindsight, ContextFree)
-
-
-def _confident(alpha: float | None = None, delta: float | None = None) -> Explorer:
-    if alpha is not None and delta is not None:
-        raise ValueError("give alpha or delta, not both: delta is turned into an alpha")
-    if delta is not None:
-        return UpperConfidence.from_delta(delta)
-    return UpperConfidence() if alpha is None else UpperConfidence(alpha)
-
-
-_RIDGE, _RIDGES = ("ridge",), ("ridge", "shared_ridge")
-_SEGMENTS = ("segments", "assignment")
-_CONFIDENT = (_confident, ("alpha", "delta"))
-_EPSILON = (EpsilonGreedy, ("epsilon",))
-
-REGISTRY: dict[str, Entry] = {
-    "random": Entry("random", Nothing, (), Uniform, ()),
-    "omniscient": Entry("omniscient", Hindsight, (), Greedy, ()),
-    "egreedy": Entry("ε-greedy", ContextFree, (), *_EPSILON),
-    "ucb": Entry("ucb", ContextFree, (), *_CONFIDENT),
-    "egreedy-warm": Entry("ε-greedy (warm)", Warm, ("offset",), *_EPSILON),
-    "ucb-warm": Entry("ucb (warm)", Warm, ("offset",), *_CONFIDENT),
-    "egreedy-seg": Entry("ε-greedy (seg)", Segmented, _SEGMENTS, *_EPSILON),
-    "ucb-seg": Entry("ucb (seg)", Segmented, _SEGMENTS, *_CONFIDENT),
-    "egreedy-disjoint": Entry("ε-greedy (disjoint)", DisjointLinear, _RIDGE, *_EPSILON),
-    "linucb-disjoint": Entry("linucb (disjoint)", DisjointLinear, _RIDGE, *_CONFIDENT),
-    "egreedy-hybrid": Entry("ε-greedy (hybrid)", HybridLinear, _RIDGES, *_EPSILON),
-    "linucb-hybrid": Entry("linucb (hybrid)", HybridLinear, _RIDGES, *_CONFIDENT),
+REGISTRY: dict[str, PolicyEntry] = {
+    name: PolicyEntry(paper, MODELS[model], EXPLORERS[explorer])
+    for name, paper, model, explorer in (
+        ("random", "random", "nothing", "uniform"),
+        ("omniscient", "omniscient", "hindsight", "greedy"),
+        ("egreedy", "ε-greedy", "context-free", "epsilon-greedy"),
+        ("ucb", "ucb", "context-free", "upper-confidence"),
+        ("egreedy-warm", "ε-greedy (warm)", "warm", "epsilon-greedy"),
+        ("ucb-warm", "ucb (warm)", "warm", "upper-confidence"),
+        ("egreedy-seg", "ε-greedy (seg)", "segmented", "epsilon-greedy"),
+        ("ucb-seg", "ucb (seg)", "segmented", "upper-confidence"),
+        ("egreedy-disjoint", "ε-greedy (disjoint)", "disjoint", "epsilon-greedy"),
+        ("linucb-disjoint", "linucb (disjoint)", "disjoint", "upper-confidence"),
+        ("egreedy-hybrid", "ε-greedy (hybrid)", "hybrid", "epsilon-greedy"),
+        ("linucb-hybrid", "linucb (hybrid)", "hybrid", "upper-confidence"),
+    )
 }
+
+
+def _by_name(parameters: Iterable[Parameter | None]) -> dict[str, Parameter]:
+    return {each.name: each for each in parameters if each is not None}
+
+
+TUNED = _by_name(entry.tuned for entry in REGISTRY.values())  # what tuning searches
+SYMBOLS = {name: parameter.symbol or name for name, parameter in TUNED.items()}  # in reports
+NUMBERS = _by_name(  # what a number is enough for: the options of `topstory replay`
+    parameter
+    for entry in (*_EXPLORERS, *_MODELS)
+    for parameter in entry.parameters
+    if parameter.metavar is not None
+)
 
 
 def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
@@ -82,6 +171,8 @@ def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
     ...
     TypeError: policy 'ucb' takes no epsilon; it takes alpha, delta, seed
     """
+    from topstory.policies.policy import Policy
+
     entry = REGISTRY.get(name)
     if entry is None:
         raise ValueError(f"no policy is called {name!r}; there are {', '.join(REGISTRY)}")
@@ -91,10 +182,26 @@ def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
             raise TypeError(
                 f"policy {name!r} takes no {parameter}; it takes {', '.join((*known, 'seed'))}"
             )
-    if "offset" in known and "offset" not in parameters:
-        raise TypeError(f"policy {name!r} needs offset=: a table or a function, see topstory.Warm")
-    model = entry.model(**{k: v for k, v in parameters.items() if k in entry.model_parameters})
-    explorer = entry.explorer(
-        **{k: v for k, v in parameters.items() if k in entry.explorer_parameters}
-    )
-    return Policy(model, explorer, seed)
+    for needed in entry.parameters:
+        if needed.required and needed.name not in parameters:
+            raise TypeError(f"policy {name!r} needs {needed.name}=: {needed.help}")
+    taken = {k: v for k, v in parameters.items() if k in entry.model_parameters}
+    return Policy(entry.model.load()(**taken), entry.explorer.make(parameters), seed)
+
+
+def described(parameter: Parameter) -> str:
+    """What a parameter means, and to which policies.
+
+    >>> described(NUMBERS["alpha"])
+    'ucb, linucb: how many widths are added to an estimate'
+    >>> described(NUMBERS["ridge"])
+    "disjoint, hybrid: the weight of each article's prior"
+    """
+    takers: dict[str, None] = {}  # a policy is called after its explorer, a dash, and its model
+    for name, entry in REGISTRY.items():
+        explorer, _, model = name.partition("-")
+        if parameter in entry.explorer.parameters:
+            takers[explorer] = None
+        elif parameter in entry.model.parameters:
+            takers[model or name] = None
+    return f"{', '.join(takers)}: {parameter.help}"

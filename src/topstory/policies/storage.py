@@ -6,16 +6,9 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
-from topstory.explorers import EpsilonGreedy, Explorer, Greedy, Uniform, UpperConfidence
-from topstory.models import Model
 from topstory.policies.policy import Policy
-from topstory.policies.registry import REGISTRY
+from topstory.policies.registry import EXPLORERS, MODELS
 from topstory.sealed import Arrays, Seal
-
-_MODELS: dict[str, type[Model]] = {e.model.name: e.model for e in REGISTRY.values()}
-_EXPLORERS: dict[str, type[Explorer]] = {
-    explorer.name: explorer for explorer in (EpsilonGreedy, Greedy, Uniform, UpperConfidence)
-}
 
 _SEAL = Seal(kind="policy", key="policy", version=1, writer="Policy.save", format="topstory-policy")
 
@@ -31,7 +24,7 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
 
 
 def describe(policy: Policy) -> dict[str, Any]:
-    """All that is neither an array nor an article: what `build` makes it of again."""
+    """Everything except arrays and articles: what `build` needs to create the policy again."""
     model, explorer = policy.model, policy.explorer
     return {
         "model": {"name": model.name, "parameters": model.parameters()},
@@ -48,18 +41,19 @@ def load(path: str | PathLike[str], callables: Mapping[str, Any]) -> Policy:
 
 
 def build(described: dict[str, Any], arrays: Arrays, callables: Mapping[str, Any]) -> Policy:
-    """The policy that was described, with its `articles` and `dimension` beside."""
+    """Create the described policy; the description also has its `articles` and `dimension`."""
     wanted = set(described["callables"])
     if wanted != set(callables):
         names = ", ".join(sorted(wanted ^ set(callables)))
         raise ValueError(
-            f"{names}: a function is not stored, so give it to load again if and only if it was "
-            "given when the policy was made"
+            f"{names}: a function is not stored, so pass it to load if and only if it was passed "
+            "when the policy was created"
         )
-    made = described["model"]
-    model = _MODELS[made["name"]](**made["parameters"], **callables)
+    stored = described["model"]
+    model = MODELS[stored["name"]].load()(**stored["parameters"], **callables)
     model.restore(described["articles"], described["dimension"], arrays)
-    explorer = _EXPLORERS[described["explorer"]["name"]](**described["explorer"]["parameters"])
+    stored = described["explorer"]
+    explorer = EXPLORERS[stored["name"]].load()(**stored["parameters"])
     policy = Policy(model, explorer, described["seed"])
     policy.decisions = described["decisions"]
     return policy

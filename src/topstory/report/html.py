@@ -11,7 +11,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 from topstory.report.figures import Figure, figures
 from topstory.report.records import Report
-from topstory.report.style import look
+from topstory.report.style import style
 from topstory.report.wording import between, ctr, percent, share, tip, unbroken
 
 SCRIPT = "plotly.min.js"
@@ -62,7 +62,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(between=between, ctr=ctr, look=look, percent=percent, share=share, tip=tip)
+    made.globals.update(
+        between=between, ctr=ctr, percent=percent, share=share, style=style, tip=tip
+    )
     made.filters["unbroken"] = unbroken
     return made
 

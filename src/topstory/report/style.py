@@ -1,35 +1,28 @@
-"""How policies look, in every figure: the model gives the colour, the explorer the mark."""
+"""How policies are drawn in every figure: the model gives the colour, the explorer the mark."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-COLOURS = {  # told apart by colour-blind readers too, on light paper and on dark
-    "": "#8b909a",
-    "warm": "#e08e2b",
-    "seg": "#1f9e83",
-    "disjoint": "#3f7fdb",
-    "hybrid": "#d1477a",
-}
-CHANCE, CONFIDENCE = "#e0483e", "#3f7fdb"  # the paper's red crosses and blue circles (Figure 3)
+from topstory.policies.registry import REGISTRY
 
 
-class Look(NamedTuple):
+class Style(NamedTuple):
     """One policy's colour and marks."""
 
     colour: str
-    guided: bool  # by confidence: ucb, linucb
     dash: str  # of a line
-    symbol: str  # of a point
+    opacity: float  # of a bar
+    marker: str  # of a point in Figure 3
+    marker_colour: str
 
 
-def look(policy: str) -> Look:
+def style(policy: str) -> Style:
     """How a policy is drawn.
 
-    >>> look("linucb-hybrid").dash, look("egreedy").symbol
+    >>> style("linucb-hybrid").dash, style("egreedy").marker
     ('solid', 'x-thin')
     """
-    explorer, _, model = policy.partition("-")
-    guided = explorer != "egreedy"
-    colour = COLOURS.get(model, COLOURS[""])
-    return Look(colour, guided, "solid" if guided else "4px,3px", "circle" if guided else "x-thin")
+    entry = REGISTRY[policy]
+    drawn = entry.explorer
+    return Style(entry.model.colour, drawn.dash, drawn.opacity, drawn.marker, drawn.marker_colour)

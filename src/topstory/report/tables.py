@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+from topstory.policies.registry import TUNED
 from topstory.report.records import Cell, Table1
 from topstory.report.wording import ctr, percent, share
 
@@ -17,16 +18,14 @@ def as_csv(table: Table1) -> str:
     writer = csv.writer(out, lineterminator="\n")
     columns = [f"{name}{end}" for name in NUMBERS for end in ("", "_low", "_high")]
     published = [f"paper_{name}" for name in NUMBERS]
-    writer.writerow(
-        ["policy", "algorithm", "size", "epsilon", "alpha", "repeats", *columns, *published]
-    )
+    writer.writerow(["policy", "algorithm", "size", *TUNED, "repeats", *columns, *published])
     for row in table.rows:
         for cell in row.cells:
             told = [getattr(cell, name) for name in NUMBERS]
             writer.writerow(
                 [
                     *(row.policy, row.name, cell.size),
-                    *(cell.parameters.get(name) for name in ("epsilon", "alpha")),
+                    *(cell.parameters.get(name) for name in TUNED),
                     cell.repeats,
                     *(end for number in told for end in (number.value, number.low, number.high)),
                     *(getattr(cell, name) for name in published),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from topstory.policies.registry import SYMBOLS
 from topstory.report.records import Cell, Number
 
 NOTHING = "–"
-GREEK = {"epsilon": "ε", "alpha": "α"}
 
 
 def ctr(value: float | None) -> str:
@@ -66,7 +66,7 @@ def parameters(cell: Cell) -> str:
     >>> parameters(Cell(1.0, {"alpha": 0.4}, 1, *[Number(1.0)] * 4, False, False))
     'α = 0.4'
     """
-    return ", ".join(f"{GREEK.get(name, name)} = {v:g}" for name, v in cell.parameters.items())
+    return ", ".join(f"{SYMBOLS.get(name, name)} = {v:g}" for name, v in cell.parameters.items())
 
 
 def tip(cell: Cell, bucket: str) -> str:

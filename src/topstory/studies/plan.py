@@ -32,8 +32,7 @@ def tuning_runs(settings: Settings) -> list[Run]:
 def check(settings: Settings) -> None:
     """Refuse what no run can be made with, before there is a folder or a log."""
     for run in tuning_runs(settings):
-        entry = REGISTRY[run.policy]
-        entry.explorer(**{k: v for k, v in run.parameters if k in entry.explorer_parameters})
+        REGISTRY[run.policy].explorer.make(dict(run.parameters))
 
 
 def reference_runs(settings: Settings) -> list[Run]:

@@ -12,7 +12,7 @@ from topstory.policies import REGISTRY
 
 BASELINE = "egreedy"
 REFERENCES = ("random", "omniscient")
-LEARNERS = tuple(name for name in REGISTRY if name not in REFERENCES)
+LEARNERS = tuple(name for name, entry in REGISTRY.items() if entry.tuned)
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     def grid(self, policy: str) -> tuple[float, ...]:
         """The values of ε or α that a policy is tuned over."""
-        given = self.alphas if parameter_name(policy) == "alpha" else self.epsilons
+        given = {"epsilon": self.epsilons, "alpha": self.alphas}.get(parameter_name(policy))
         return default_grid(policy) if given is None else given
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from topstory.events.formats.registry import READERS
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -18,7 +20,7 @@ def import_(
         str,
         typer.Argument(
             metavar="FORMAT",
-            help="What the files are: r6a, r6b, obd, dsjson, vw, jsonl, csv or parquet.",
+            help=f"What the files are: {', '.join(READERS[:-1])} or {READERS[-1]}.",
         ),
     ],
     file: Annotated[
@@ -60,7 +62,6 @@ def import_(
     from topstory.cli.output.consoles import answers, remarks
     from topstory.cli.output.printing import print_json
     from topstory.events.formats.importing import check_options, find_files, import_log
-    from topstory.events.formats.registry import READERS
 
     if format not in READERS:
         raise typer.BadParameter(

@@ -5,39 +5,21 @@ from typing import Annotated
 
 import typer
 
+from topstory.cli.policy_options import with_policy_numbers
+from topstory.policies.registry import REGISTRY
 
+
+@with_policy_numbers
 def replay(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="The log's folder.")],
     policy: Annotated[
         list[str],
         typer.Option(
             metavar="NAME",
-            help="Which policy: random, omniscient, egreedy, ucb, egreedy-warm, ucb-warm, "
-            "egreedy-seg, ucb-seg, egreedy-disjoint, linucb-disjoint, egreedy-hybrid, "
-            "linucb-hybrid, or all of them. Several are separated by commas, or the option "
-            "is repeated.",
+            help=f"Which policy: {', '.join(REGISTRY)}, or all of them. Several are separated by "
+            "commas, or the option is repeated.",
         ),
     ],
-    alpha: Annotated[
-        float | None,
-        typer.Option(metavar="A", help="ucb, linucb: how many widths are added to an estimate."),
-    ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option(metavar="D", help="ucb, linucb: alpha = 1 + √(ln(2/D)/2), instead of alpha."),
-    ] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(metavar="E", help="egreedy: the share of decisions drawn at random."),
-    ] = None,
-    ridge: Annotated[
-        float | None,
-        typer.Option(metavar="R", help="disjoint, hybrid: the weight of each article's prior."),
-    ] = None,
-    shared_ridge: Annotated[
-        float | None,
-        typer.Option(metavar="R", help="hybrid: the weight of the shared coefficients' prior."),
-    ] = None,
     size: Annotated[
         float,
         typer.Option(metavar="S", help="The share of retained events that are learned from."),
@@ -54,6 +36,7 @@ def replay(
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document instead of a table.")
     ] = False,
+    **numbers: float | None,
 ) -> None:
     """What a policy would have earned on a log of randomly shown articles (Algorithm 3).
 
@@ -70,14 +53,7 @@ def replay(
     from topstory.cli.exploring import Source
     from topstory.cli.output.printing import print_report
 
-    given = {
-        "alpha": alpha,
-        "delta": delta,
-        "epsilon": epsilon,
-        "ridge": ridge,
-        "shared_ridge": shared_ridge,
-    }
-    asked = chosen(policy, given, seed)
+    asked = chosen(policy, numbers, seed)
     if warm_from is not None and not any(warm(name) for name in asked):
         raise meaningless("--warm-from", asked)
     explored = None

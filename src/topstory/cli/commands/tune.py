@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topstory.cli.options import Address, AsJson, Bucket, EngineName, Repeats, Seed
+from topstory.cli.policy_options import TUNABLE
+from topstory.policies.registry import TUNED
 
 if TYPE_CHECKING:
     from topstory.cli.reports.tune import CurveReport, TuneReport
@@ -17,13 +19,12 @@ def tune(
         str,
         typer.Option(
             metavar="NAME",
-            help="Which policy: egreedy, ucb, egreedy-warm, ucb-warm, egreedy-seg, ucb-seg, "
-            "egreedy-disjoint, linucb-disjoint, egreedy-hybrid or linucb-hybrid.",
+            help=f"Which policy: {', '.join(TUNABLE[:-1])} or {TUNABLE[-1]}.",
         ),
     ],
     grid: Annotated[
         str | None,
-        typer.Option(metavar="A,B,…", help="Values of epsilon or alpha. By default eight."),
+        typer.Option(metavar="A,B,…", help=f"Values of {' or '.join(TUNED)}. By default eight."),
     ] = None,
     sizes: Annotated[
         str,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from topstory.events.formats.reader import FormatReader
-from topstory.events.log import EventLog
+if TYPE_CHECKING:
+    from topstory.events.formats.reader import FormatReader
+    from topstory.events.log import EventLog
 
-Writer = Callable[[EventLog, Path, Callable[[int], object]], list[Path]]
+    Writer = Callable[[EventLog, Path, Callable[[int], object]], list[Path]]
 
 
 class Format(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from topstory.engines import Engine, Kept
+from topstory.engines import Engine, ResultRef
 from topstory.features.regression.event_blocks import EventBlock, Sparse, UserRows, Values, rows_of
 from topstory.kernels.compilation import Counters, Floats
 
@@ -48,7 +48,7 @@ class Objective:
         self._articles = articles  # (A, M)
         self._ridge = ridge
         self._read = read or _block
-        self._parts: list[Kept[EventBlock]] | Sequence[Any] = parts
+        self._parts: list[ResultRef[EventBlock]] | Sequence[Any] = parts
         if keep:
             self._parts, self._read = engine.keep(_made, parts, (self._read,)), _block
         summaries: list[_BlockSummary] = list(self._each(_summary, len(articles)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from topstory.report.figures.figure import BUCKETS, INK, Figure, Panel, Spec, legend
 from topstory.report.records import Number, Report
-from topstory.report.style import look
+from topstory.report.style import style
 from topstory.report.wording import between, share
 
 
@@ -18,7 +18,7 @@ def by_size(report: Report) -> Figure:
     for bucket, named in BUCKETS.items():
         data = []
         for row in table.rows:
-            drawn = look(row.policy)
+            drawn = style(row.policy)
             cells = {cell.size: getattr(cell, bucket) for cell in row.cells}
             numbers: list[Number] = [cells[size] for size in sizes]
             data.append(
@@ -30,7 +30,7 @@ def by_size(report: Report) -> Figure:
                     "y": [number.value for number in numbers],
                     "marker": {
                         "color": drawn.colour,
-                        "opacity": 1 if drawn.guided else 0.5,
+                        "opacity": drawn.opacity,
                         "line": {"width": 0},
                     },
                     "error_y": _whiskers(numbers),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topstory.report.figures.figure import Figure, Panel
 from topstory.report.records import Histogram, Report
-from topstory.report.style import look
+from topstory.report.style import style
 
 
 def memberships(report: Report) -> Figure | None:
@@ -20,7 +20,7 @@ def membership_figure(found: Histogram, whose: str = "Users") -> Figure:
         "type": "bar",
         "x": middles,
         "y": list(found.shares),
-        "marker": {"color": look("linucb-disjoint").colour},
+        "marker": {"color": style("linucb-disjoint").colour},
         "hovertemplate": "%{x:.3f}: %{y:.1%} of users<extra></extra>",
     }
     axes = {

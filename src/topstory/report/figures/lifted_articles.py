@@ -6,7 +6,7 @@ from html import escape
 
 from topstory.report.figures.figure import INK, Figure, Panel, Spec
 from topstory.report.records import Report, Scatter
-from topstory.report.style import CHANCE, CONFIDENCE, look
+from topstory.report.style import style
 from topstory.report.wording import percent
 
 
@@ -57,8 +57,7 @@ def lifted(report: Report) -> Figure | None:
 
 
 def _cloud(cloud: Scatter) -> Spec:
-    drawn = look(cloud.policy)
-    colour = CONFIDENCE if drawn.guided else CHANCE
+    drawn = style(cloud.policy)
     return {
         "type": "scatter",
         "mode": "markers",
@@ -66,10 +65,10 @@ def _cloud(cloud: Scatter) -> Spec:
         "x": [article.base for article in cloud.articles],
         "y": [article.lifted for article in cloud.articles],
         "marker": {
-            "symbol": "circle-open" if drawn.guided else "x-thin",
+            "symbol": drawn.marker,
             "size": 8,
-            "color": colour,
-            "line": {"width": 1.6, "color": colour},
+            "color": drawn.marker_colour,
+            "line": {"width": 1.6, "color": drawn.marker_colour},
         },
         "text": [escape(f"{a.article} ({a.trials:,} trials)") for a in cloud.articles],
         "hovertemplate": f"{cloud.name}<br>%{{text}}<br>base %{{x:.2f}}, lifted %{{y:.2f}}"

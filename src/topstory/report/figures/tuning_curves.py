@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from topstory.policies.registry import REGISTRY, SYMBOLS, TUNED
 from topstory.report.figures.figure import BUCKETS, INK, Figure, Panel, Spec, legend
 from topstory.report.records import Curve, Number, Report
-from topstory.report.style import look
-from topstory.report.wording import GREEK, between, ctr
+from topstory.report.style import style
+from topstory.report.wording import between, ctr
 
 
 def tuning(report: Report) -> Figure:
     """Figure 2."""
     panels = []
     for bucket, named in BUCKETS.items():
-        for parameter in ("epsilon", "alpha"):
+        for parameter in TUNED:
             curves = [curve for curve in report.curves if curve.parameter == parameter]
             data = [_curve(curve, bucket, report.table.sizes[0]) for curve in curves]
             if not data:
                 continue
             if report.tuning_omniscient.value is not None:
                 data.append(_omniscient(curves, report.tuning_omniscient.value))
-            layout = _curve_axes(GREEK[parameter], curves)
-            kind = "ε-greedy" if parameter == "epsilon" else "upper confidence bound"
-            panels.append(Panel(f"{kind}, {named}", {"data": data, "layout": layout}))
+            layout = _curve_axes(SYMBOLS[parameter], curves)
+            panels.append(
+                Panel(f"{_explorers(parameter)}, {named}", {"data": data, "layout": layout})
+            )
     return Figure(
         "figure2",
         "Figure 2. Tuning curves",
@@ -33,6 +35,16 @@ def tuning(report: Report) -> Figure:
         legend(report),
         sizes=report.table.sizes,
     )
+
+
+def _explorers(parameter: str) -> str:
+    """Those that are tuned by it.
+
+    >>> _explorers("alpha")
+    'upper confidence bound'
+    """
+    tuned = [entry.explorer.title for entry in REGISTRY.values() if entry.tuned == TUNED[parameter]]
+    return ", ".join(dict.fromkeys(tuned))
 
 
 def _curve_axes(axis: str, curves: Sequence[Curve]) -> Spec:
@@ -46,7 +58,7 @@ def _curve_axes(axis: str, curves: Sequence[Curve]) -> Spec:
 
 
 def _curve(curve: Curve, bucket: str, shown: float) -> Spec:
-    drawn = look(curve.policy)
+    drawn = style(curve.policy)
     numbers: list[Number] = [getattr(point, bucket) for point in curve.points]
     ring = [11 if point.chosen else 6 for point in curve.points]
     return {
@@ -65,7 +77,7 @@ def _curve(curve: Curve, bucket: str, shown: float) -> Spec:
             "line": {"width": 2, "color": drawn.colour},
         },
         "customdata": [between(number) for number in numbers],
-        "hovertemplate": f"{curve.name}<br>{GREEK[curve.parameter]} = %{{x}}<br>"
+        "hovertemplate": f"{curve.name}<br>{SYMBOLS[curve.parameter]} = %{{x}}<br>"
         "CTR %{y:.3f}<br>%{customdata}<extra></extra>",
     }
 

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from topstory.policies import REGISTRY, Policy
-from topstory.policies import policy as named_policy
+from topstory.policies.registry import policy as named_policy
 from topstory.serving.config.feature_model import load_feature_model
-from topstory.serving.config.schema import Config, PolicyConfig, TrafficConfig
+from topstory.serving.config.schema import SERVED, Config, PolicyConfig, TrafficConfig
 
 PREFIX = "TOPSTORY_"
 _IGNORED = {"TOPSTORY_DEBUG"}  # the command's own
@@ -153,14 +153,14 @@ def _check_traffic(key: str, traffic: TrafficConfig) -> None:
 
 def policy_parameters(told: PolicyConfig) -> dict[str, float]:
     """Those parameters that were given."""
-    given = {name: getattr(told, name) for name in ("alpha", "epsilon", "ridge", "shared_ridge")}
+    given = {name: getattr(told, name) for name in SERVED}
     return {name: value for name, value in given.items() if value is not None}
 
 
 def _check_policy(key: str, told: PolicyConfig) -> None:
     entry = REGISTRY.get(told.name)
-    if entry is None or told.name == "omniscient":
-        listed = ", ".join(name for name in REGISTRY if name != "omniscient")
+    if entry is None or entry.model.needs_log:
+        listed = ", ".join(name for name, each in REGISTRY.items() if not each.model.needs_log)
         raise BadConfig(f"{key}.name: no policy {told.name!r} can be served; there are {listed}")
     for name, value in policy_parameters(told).items():
         if not isfinite(value):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+
+from topstory.policies.registry import NUMBERS, described
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Positive = Annotated[float, Meta(gt=0, le=1e9)]  # seconds: thirty years
@@ -14,6 +16,7 @@ PoolName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 Postgres = Annotated[str, Meta(pattern=r"^postgres(ql)?://")]
 Role = Literal["decide", "feedback", "edit", "read"]
 
+SERVED = tuple(name for name, parameter in NUMBERS.items() if parameter.served)
 ROLES: tuple[Role, ...] = ("decide", "feedback", "edit", "read")
 
 
@@ -21,20 +24,28 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A table of the file: a key that it does not know is a mistake."""
 
 
-class PolicyConfig(Section, frozen=True):
+class _PolicyName(Section, frozen=True):
+    name: Annotated[str, Meta(description="one of `topstory replay`'s policies")] = "linucb-hybrid"
+
+
+if TYPE_CHECKING:
+    _PolicyNumbers = _PolicyName
+else:  # a key for every number that a registered policy takes: alpha, epsilon, ridge, …
+    _PolicyNumbers = msgspec.defstruct(
+        "_PolicyNumbers",
+        [
+            (name, Annotated[float | None, Meta(description=described(NUMBERS[name]))], None)
+            for name in SERVED
+        ],
+        bases=(_PolicyName,),
+        frozen=True,
+        forbid_unknown_fields=True,
+    )
+
+
+class PolicyConfig(_PolicyNumbers, frozen=True):
     """Which policy decides."""
 
-    name: Annotated[str, Meta(description="one of `topstory replay`'s policies")] = "linucb-hybrid"
-    alpha: Annotated[float | None, Meta(description="ucb, linucb: widths added to an estimate")] = (
-        None
-    )
-    epsilon: Annotated[float | None, Meta(description="egreedy: the share of random draws")] = None
-    ridge: Annotated[
-        float | None, Meta(description="disjoint, hybrid: the weight of each article's prior")
-    ] = None
-    shared_ridge: Annotated[
-        float | None, Meta(description="hybrid: the weight of the shared prior")
-    ] = None
     seed: Annotated[int, Meta(ge=0, description="of ties and draws")] = 0
     start: Annotated[
         str | None,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topstory.kernels import mixture
-from topstory.kernels.mixture import DEPLOYMENT, UNIFORM
+from topstory.kernels.buckets import DEPLOYMENT, UNIFORM
 from topstory.serving.api.errors import Refused
 from topstory.serving.state.pool import Listing, Pool
 from topstory.serving.state.traffic import Traffic

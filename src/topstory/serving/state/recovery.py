@@ -13,8 +13,8 @@ from typing import IO
 import msgspec
 
 from topstory.files import locked
-from topstory.policies import Policy
-from topstory.policies import policy as named_policy
+from topstory.policies import EXPLORERS, Policy
+from topstory.policies.registry import policy as named_policy
 from topstory.serving.config.feature_model import (
     FeatureModel,
     keep_feature_model,
@@ -191,8 +191,10 @@ def _explore_as_configured(policy: Policy, told: PolicyConfig, pool: str) -> Non
     given = policy_parameters(told)
     if told.start is None:
         policy.explorer = named_policy(told.name, seed=told.seed, **given).explorer
-    elif given.keys() & {"alpha", "epsilon"}:
-        own = {key: given[key] for key in ("alpha", "epsilon") if key in given}
+        return
+    explores = {each.name for entry in EXPLORERS.values() for each in entry.parameters}
+    own = {name: value for name, value in given.items() if name in explores}
+    if own:
         try:
             policy.explorer = type(policy.explorer)(**own)
         except TypeError:

@@ -6,8 +6,8 @@ from hashlib import blake2b
 
 import numpy as np
 
+from topstory.kernels.buckets import DEPLOYMENT, LEARNING, UNIFORM
 from topstory.kernels.compilation import Floats
-from topstory.kernels.mixture import DEPLOYMENT, LEARNING, UNIFORM
 from topstory.serving.api.buckets import BUCKETS
 from topstory.serving.config.schema import TrafficConfig
 

@@ -18,7 +18,7 @@ from topstory.events import EventLog
 from topstory.events.folder.append import Appender
 from topstory.events.folder.contents import check_replaceable
 from topstory.files import replaced_folder
-from topstory.kernels.mixture import UNIFORM
+from topstory.kernels.buckets import UNIFORM
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.journal import Journal
 from topstory.serving.journal.records import ArticleFacts, Decided, Opened, Placed, Removed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from topstory.models import HybridLinear
 from topstory.policies import REGISTRY
 from topstory.studies.logs.summaries import LogSummary
 
@@ -24,7 +23,7 @@ def cautions(policies: Sequence[str], logs: Mapping[str, LogSummary]) -> Iterato
         return
     found = log.inspection
     users = [name for name in policies if REGISTRY[name].contextual]
-    hybrid = [name for name in users if REGISTRY[name].model is HybridLinear]
+    hybrid = [name for name in users if REGISTRY[name].model.article_features]
     if found.dimension == 1 and users:
         yield (
             f"contexts are the constant alone, so {listed(users)} "

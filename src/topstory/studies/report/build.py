@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from topstory.policies.registry import REGISTRY, SYMBOLS
 from topstory.report import LogFacts, Report
 from topstory.studies.logs.summaries import EXPLORATION, LogSummary, called
 from topstory.studies.logs.warnings import cautions
@@ -98,8 +99,7 @@ def _settings(study: Study) -> list[tuple[str, str]]:
         *((called(role), known) for role, known in study.known_by.items()),
         ("policies", ", ".join(settings.policies)),
         ("data sizes", ", ".join(f"{100 * size:g} %" for size in settings.sizes)),
-        ("ε tried", _grid(settings, "egreedy")),
-        ("α tried", _grid(settings, "ucb")),
+        *_grids(settings),
         ("ridge", "1" + "".join(f", {ridge:g}" for ridge in settings.ridges)),
         ("tuned on", f"the {settings.tune_on} bucket"),
         *_offset(study),
@@ -120,13 +120,24 @@ def _settings(study: Study) -> list[tuple[str, str]]:
 
 def _offset(study: Study) -> list[tuple[str, str]]:
     explored = study.logs.get(EXPLORATION)
-    if explored is None or not any("warm" in policy for policy in study.settings.policies):
+    if explored is None or not any(
+        "offset" in REGISTRY[policy].model_parameters for policy in study.settings.policies
+    ):
         return []
     return [("warm offsets", f"{explored.offset_by} on {explored.inspection.events:,} events")]
 
 
-def _grid(settings: Settings, policy: str) -> str:
-    return ", ".join(f"{value:g}" for value in settings.grid(policy))
+def _grids(settings: Settings) -> list[tuple[str, str]]:
+    """The values tried of each parameter that is tuned."""
+    tried = {
+        SYMBOLS[entry.tuned.name]: settings.grid(name)
+        for name, entry in REGISTRY.items()
+        if entry.tuned
+    }
+    return [
+        (f"{symbol} tried", ", ".join(f"{value:g}" for value in grid))
+        for symbol, grid in tried.items()
+    ]
 
 
 def _command(settings: Settings, logs: Sequence[str]) -> str:

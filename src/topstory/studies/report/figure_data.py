@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST_CHOSEN, FEWEST = 50, 100  # articles in Figure 3, and trials that each of them needs
 WINDOWS = 56  # at most, over the evaluation log: of three hours in a week
-PANELS = {"": "no features", "seg": "seg", "disjoint": "disjoint", "hybrid": "hybrid"}
 
 
 def curves(study: Study) -> tuple[Curve, ...]:
@@ -54,7 +53,7 @@ def scatters(study: Study) -> tuple[Scatter, ...]:
     return tuple(
         _scatter(policy, panel, study.outcomes(policy, size)[0])
         for policy in study.settings.policies
-        if (panel := PANELS.get(policy.partition("-")[2])) is not None
+        if (panel := REGISTRY[policy].model.panel) is not None
     )
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from topstory.evaluation.run import BUCKETS
 from topstory.files import replaced_file
+from topstory.policies.registry import TUNED
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 FIELDS: tuple[tuple[str, pa.DataType], ...] = (
     ("stage", pa.string()),
     ("policy", pa.string()),
-    ("parameter", pa.string()),  # epsilon, alpha, or null for a reference
+    ("parameter", pa.string()),  # what was tuned: epsilon or alpha; null for a reference
     ("value", pa.float64()),
     ("ridge", pa.float64()),
     ("size", pa.float64()),
@@ -43,7 +44,7 @@ def runs_table(study: Study) -> pa.Table:
     for stage, outcomes in (("tuning", study.tuned), ("evaluation", study.evaluated)):
         for run, outcome in outcomes.items():
             numbers = dict(run.parameters)
-            name = next((key for key in ("epsilon", "alpha") if key in numbers), None)
+            name = next((key for key in TUNED if key in numbers), None)
             for which in BUCKETS:
                 bucket = outcome.bucket(which)
                 rows.append(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from topstory.policies.registry import SYMBOLS
 from topstory.report import Number, Ridge, Scatter
 from topstory.studies.logs.warnings import listed
 from topstory.studies.report.contenders import (
@@ -24,8 +25,6 @@ from topstory.studies.settings import BASELINE
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study
-
-GREEK = {"epsilon": "ε", "alpha": "α"}
 
 
 def summary(study: Study, scatters: Sequence[Scatter], ridges: Sequence[Ridge]) -> tuple[str, ...]:
@@ -240,7 +239,7 @@ def _baseline(among: Sequence[Contender]) -> Contender:
 
 
 def _named(found: Contender) -> str:
-    numbers = ", ".join(f"{GREEK.get(k, k)} = {v:g}" for k, v in found.parameters.items())
+    numbers = ", ".join(f"{SYMBOLS.get(k, k)} = {v:g}" for k, v in found.parameters.items())
     return f"{found.name} with {numbers}"
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from topstory.evaluation import mean_lift, mean_relative_ctr
 from topstory.evaluation.run import BUCKETS
-from topstory.policies import REGISTRY
+from topstory.policies.registry import REGISTRY, TUNED
 from topstory.report import Cell, Number, Row, Table1, published
 from topstory.studies.report.numbers import estimated, number
 from topstory.studies.settings import BASELINE
@@ -79,8 +79,7 @@ def as_arrow(table: Table1) -> pa.Table:
                 "policy": row.policy,
                 "algorithm": row.name,
                 "size": cell.size,
-                "epsilon": cell.parameters.get("epsilon"),
-                "alpha": cell.parameters.get("alpha"),
+                **{name: cell.parameters.get(name) for name in TUNED},
                 "repeats": cell.repeats,
             }
             for column in ("deploy", "learn", "deploy_lift", "learn_lift"):

@@ -13,7 +13,7 @@ from topstory.kernels.contexts import linear
 from topstory.kernels.model import estimate, paid, shown, width
 
 
-class Cells(NamedTuple):
+class Averages(NamedTuple):
     """Sums over trials, (articles, segments) each, and what follows from them."""
 
     shows: Floats
@@ -26,7 +26,7 @@ class Cells(NamedTuple):
 
 
 @compiled
-def settle(state: Cells, a: int, segment: int) -> None:
+def update_mean(state: Averages, a: int, segment: int) -> None:
     """Bring a cell's mean and spread up to date with its sums."""
     n = state.shows[a, segment]
     state.mean[a, segment] = state.total[a, segment] / n if n > 0.0 else 0.0
@@ -35,7 +35,7 @@ def settle(state: Cells, a: int, segment: int) -> None:
 
 @specialised(estimate, inline=True)
 def _estimate(state: Any, a: Any, x: Any, segment: Any) -> Any:
-    if state.instance_class is not Cells:
+    if state.instance_class is not Averages:
         return None
 
     def body(state: Any, a: Any, x: Any, segment: Any) -> float:
@@ -51,32 +51,32 @@ def _estimate(state: Any, a: Any, x: Any, segment: Any) -> Any:
 
 @specialised(width, inline=True)
 def _width(state: Any, a: Any, x: Any, segment: Any) -> Any:
-    if state.instance_class is not Cells:
+    if state.instance_class is not Averages:
         return None
     return lambda state, a, x, segment: state.spread[a, segment]
 
 
 @specialised(shown, inline=False)
 def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
-    if state.instance_class is not Cells:
+    if state.instance_class is not Averages:
         return None
 
     def body(state: Any, a: Any, x: Any, segment: Any) -> None:
         if state.learns:
             state.shows[a, segment] += 1.0
-            settle(state, a, segment)
+            update_mean(state, a, segment)
 
     return body
 
 
 @specialised(paid, inline=False)
 def _paid(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> Any:
-    if state.instance_class is not Cells:
+    if state.instance_class is not Averages:
         return None
 
     def body(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> None:
         if state.learns:
             state.total[a, segment] += payoff
-            settle(state, a, segment)
+            update_mean(state, a, segment)
 
     return body

@@ -10,7 +10,7 @@ NAMES = ("serial", "local", "ray")
 
 
 def engine(name: str | Engine, workers: int | None = None, address: str | None = None) -> Engine:
-    """The engine of that name, or the one that is given.
+    """The engine with that name, or the engine that is passed.
 
     Args:
         name: "serial" (this thread), "local" (all cores, as threads) or "ray" (a cluster).

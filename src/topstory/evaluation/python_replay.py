@@ -1,4 +1,4 @@
-"""Replay event by event in Python, for a policy that kernels can't run: the plain Algorithm 3."""
+"""Replay in Python, event by event, for a policy that kernels cannot run: plain Algorithm 3."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from topstory.evaluation.logged import CHUNK, Logged
+from topstory.evaluation.prepared_log import CHUNK_EVENTS, PreparedLog
 from topstory.events import EventLog
+from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots
-from topstory.kernels.replay import DEPLOYMENT, LEARNING, Tally, kept, record, teaches
+from topstory.kernels.replay import Tally, kept, record, teaches
 
 
-def replay_stepwise(
+def replay_in_python(
     policy: Any,
     log: EventLog,
-    logged: Logged,
+    logged: PreparedLog,
     size: float,
     seed: int,
     progress: Callable[[int, int], object] | None,
@@ -39,8 +40,8 @@ def replay_stepwise(
     log_seed = np.uint64(seed)
     blocks = np.zeros(0, np.int32)
     for t in range(len(log)):
-        if t % CHUNK == 0:
-            blocks = logged.blocks.numbers(log, t, min(t + CHUNK, len(log)))
+        if t % CHUNK_EVENTS == 0:
+            blocks = logged.blocks.numbers(log, t, min(t + CHUNK_EVENTS, len(log)))
         if progress is not None and t % 1000 == 0:
             progress(t, len(log))
         user, pool, s = log.context(t), pools[log.pool[t]], int(shown[t])
@@ -48,7 +49,7 @@ def replay_stepwise(
         deployed = greedy is not None and _named(greedy(user, list(pool)), pool, t) == article
         chosen = _named(trained.choose(user, list(pool)), pool, t) == article
         if (deployed or chosen) and kept(logged.traffic, t, len(pool), log_seed):
-            block = int(blocks[t % CHUNK])
+            block = int(blocks[t % CHUNK_EVENTS])
             if deployed:
                 record(tally, DEPLOYMENT, block, s, payoff, len(pool))
             if chosen:

@@ -1,4 +1,4 @@
-"""One pass over a log that asks nothing of a policy: what the log itself paid, and where."""
+"""What a log itself paid, without any policy: sums by block of time and by article."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF, Poo
 
 
 @compiled
-def survey(
+def sum_log(
     start: int,
     traffic: Traffic,
     pools: Pools,
@@ -22,7 +22,7 @@ def survey(
 
     A policy's trials are a 1/K part of the events, so their plain sums compare with sums here that
     are weighted by 1/K: columns TRIALS and PAYOFF. Weighted by K, theirs compare with plain ones
-    here: WEIGHT and WEIGHTED_PAYOFF. `keep` is told which events are kept, if it has room.
+    here: WEIGHT and WEIGHTED_PAYOFF. `keep` says which events are kept, unless it is empty.
     """
     for i in range(blocks.shape[0]):
         t = start + i

@@ -1,4 +1,4 @@
-"""A log made ready for replay: its columns as kernels take them, and what it says of itself."""
+"""A log prepared for replay: its columns as kernels take them, and its own sums."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from topstory.evaluation.blocks import Blocks
 from topstory.events import EventLog, Uniformity
 from topstory.events.quality.verdict import SIGNIFICANCE_LEVEL
 from topstory.kernels.compilation import Floats
+from topstory.kernels.log_sums import sum_log
 from topstory.kernels.replay import TRIALS, Pools, Traffic
-from topstory.kernels.survey import survey
 from topstory.models.contexts import kernel_rows
 
-CHUNK = 1 << 16  # events between two reports of progress, and two chances to stop
-MOST_LOST = 0.9  # the share of events that rejection sampling may cost without a word
+CHUNK_EVENTS = 1 << 16  # events between two reports of progress, and two chances to stop
+MAX_QUIET_LOSS = 0.9  # rejection sampling may lose this share of events without a warning
 
 
 class NotUniformWarning(UserWarning):
@@ -30,8 +30,8 @@ class NotUniformWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Logged:
-    """What every replay of a log shares: the same events kept, cut and compared alike."""
+class PreparedLog:
+    """What all replays of a log share: which events count, their blocks, the log's own sums."""
 
     traffic: Traffic
     blocks: Blocks
@@ -46,9 +46,9 @@ class Logged:
         return round(float(self.by_article[:, TRIALS].sum()))
 
     def warn(self, called: str = "log") -> None:
-        """Say loudly that the log is not uniform, if it is not."""
+        """Warn if the log is not uniform, or if replay loses most of it."""
         found, logged = self.uniformity, len(self.traffic.pool)
-        if self.events < (1 - MOST_LOST) * logged:
+        if self.events < (1 - MAX_QUIET_LOSS) * logged:
             warnings.warn(
                 f"rejection sampling keeps only {self.events:,} of {logged:,} events of the "
                 f"{called}, since the smallest propensity is {self.traffic.least:.2g} times the "
@@ -70,19 +70,19 @@ class Logged:
             )
 
 
-_READY: WeakKeyDictionary[EventLog, dict[int, Logged]] = WeakKeyDictionary()
+_PREPARED: WeakKeyDictionary[EventLog, dict[int, PreparedLog]] = WeakKeyDictionary()
 
 
-def ready(log: EventLog, seed: int) -> Logged:
-    """The log made ready; done once for a log, and for each seed where events are rejected."""
-    known = _READY.setdefault(log, {})
+def prepared(log: EventLog, seed: int) -> PreparedLog:
+    """Prepare a log: once, or once for each seed if its propensities make replay reject events."""
+    known = _PREPARED.setdefault(log, {})
     key = 0 if log.recorded_propensity is None else seed
     if key not in known:
         known[key] = _prepare(log, key)
     return known[key]
 
 
-def _prepare(log: EventLog, seed: int) -> Logged:
+def _prepare(log: EventLog, seed: int) -> PreparedLog:
     recorded = log.recorded_propensity
     least = 1.0
     if recorded is not None:
@@ -105,16 +105,16 @@ def _prepare(log: EventLog, seed: int) -> Logged:
     keep = np.zeros(0 if recorded is None else len(log), bool)
     for start, stop in chunks(len(log)):
         numbers = blocks.numbers(log, start, stop)
-        survey(start, traffic, pools, numbers, np.uint64(seed), keep, by_block, by_article)
+        sum_log(start, traffic, pools, numbers, np.uint64(seed), keep, by_block, by_article)
     binary = all(
         bool(((part == 0) | (part == 1)).all())
         for part in (log.payoff[start:stop] for start, stop in chunks(len(log)))
     )
     uniformity = log.uniformity(keep if len(keep) else None)
-    return Logged(traffic, blocks, by_block, by_article, binary, uniformity)
+    return PreparedLog(traffic, blocks, by_block, by_article, binary, uniformity)
 
 
 def chunks(events: int) -> Iterator[tuple[int, int]]:
     """The log in pieces, from start to stop."""
-    for start in range(0, events, CHUNK):
-        yield start, min(start + CHUNK, events)
+    for start in range(0, events, CHUNK_EVENTS):
+        yield start, min(start + CHUNK_EVENTS, events)

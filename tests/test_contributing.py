@@ -1,0 +1,83 @@
+"""CONTRIBUTING.md shows real diffs: each applies to this tree, and what it adds works."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+WALK = re.compile(r"^### (?P<title>.+?)\n(?:(?!^##).)*?^```diff\n(?P<diff>.*?)^```$", re.M | re.S)
+POLICIES = ("tests/policies", "tests/evaluation/test_replay_equals_the_paper.py")
+
+
+class Walk(NamedTuple):
+    """What a walk may touch at most, the tests of what it adds, and where users see its name."""
+
+    files: int
+    tests: tuple[str, ...]
+    command: tuple[str, ...]
+    shows: str
+
+
+WALKS = {
+    "A model": Walk(
+        5,
+        (*POLICIES, "src/topstory/models", "-k", "shrunken or Shrunken or test_registry"),
+        ("replay", "--help"),
+        "--strength",
+    ),
+    "An explorer": Walk(
+        4,
+        (*POLICIES, "src/topstory/explorers", "-k", "randucb or Randomised or test_registry"),
+        ("replay", "--help"),
+        "--floor",
+    ),
+    "A log format": Walk(
+        4,
+        ("tests/events/formats/plain/test_tsv.py", "src/topstory/events/formats/plain/tsv.py"),
+        ("import", "--help"),
+        "or tsv",
+    ),
+}
+
+
+def diffs() -> dict[str, str]:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    return {match["title"]: match["diff"] for match in WALK.finditer(text)}
+
+
+def run(tree: Path, *command: str) -> str:
+    """Run a command on the copy; it must succeed."""
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "COLUMNS": "200"}
+    environment.pop("NUMBA_CACHE_DIR", None)  # the copy's kernels have a cache of their own
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_every_walk_is_tested() -> None:
+    assert diffs().keys() == WALKS.keys()
+
+
+@pytest.mark.parametrize("title", WALKS)
+def test_a_walk_touches_no_more_than_it_says_and_its_tests_pass(title: str, tmp_path: Path) -> None:
+    walk, diff = WALKS[title], diffs()[title]
+    assert len(re.findall(r"^\+\+\+ ", diff, re.M)) <= walk.files
+    for name in ("src", "tests", "docs"):
+        shutil.copytree(
+            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.nb[ic]")
+        )
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "walk.diff").write_text(diff, "utf-8")
+    # Line numbers may have moved since the diff was written; the lines themselves must be there.
+    run(tmp_path, "git", "apply", "-C1", "walk.diff")
+    run(tmp_path, sys.executable, "-m", "ruff", "check", "--no-cache", "src", "tests")
+    run(tmp_path, sys.executable, "-m", "ruff", "format", "--no-cache", "--check", "src", "tests")
+    printed = run(tmp_path, sys.executable, "-m", "topstory.cli", *walk.command)
+    assert walk.shows in " ".join(printed.split())
+    run(tmp_path, sys.executable, "-m", "pytest", "-q", *walk.tests)
