@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from docs.generate.config_reference import reference
 from tests.cli.running import run, words
 from tests.serving.making import Made, config
 
-from topstory.cli.config_reference import reference
 from topstory.serving.config.loading import BadConfig, read_config
 from topstory.serving.config.schema import Config, plain
 from topstory.serving.security.secret_files import keys_of
@@ -111,7 +111,7 @@ def test_what_is_journalled_has_no_secrets() -> None:
 def test_the_page_of_keys_is_up_to_date() -> None:
     page = Path(__file__).parents[3] / "docs" / "configuration.md"
     assert page.read_text("utf-8") == reference(), (
-        "stale: python -m topstory.cli.config_reference > docs/configuration.md"
+        "stale: python -m docs.generate.config_reference > docs/configuration.md"
     )
 
 

@@ -1,6 +1,6 @@
 """The page of configuration keys, from the types that decode them.
 
-python -m topstory.cli.config_reference > docs/configuration.md
+python -m docs.generate.config_reference > docs/configuration.md
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from topstory.serving.config.schema import Config
 INTRODUCTION = """\
 # Configuration
 
-<!-- Made by `python -m topstory.cli.config_reference > docs/configuration.md`. -->
+<!-- Made by `python -m docs.generate.config_reference > docs/configuration.md`. -->
 
 `topstory serve --config topstory.toml` reads one TOML file; every key has a default, and a key that
 is not known is an error that names it. `topstory serve --check-config` says whether it is good.

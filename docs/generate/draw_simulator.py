@@ -1,6 +1,6 @@
 """Measure the simulated world, and put the figures into docs/simulator.md and its picture.
 
-python docs/draw_simulator.py
+python -m docs.generate.draw_simulator
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 import topstory as ts
 
-HERE = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 EVENTS, DAYS = 5_000_000, 10
 WEEKS = ("2009-05-03", "2009-06-07", "2009-07-05", "2009-08-02")
 WORLDS = 4
@@ -33,7 +33,7 @@ def main() -> None:
         for week in WEEKS
     ]
     table = facts(world, log, ceilings)
-    page = HERE / "simulator.md"
+    page = DOCS / "simulator.md"
     text = re.sub(
         r"(?s)(<!-- begin facts -->\n).*(<!-- end facts -->)",
         lambda marks: f"{marks[1]}{table}{marks[2]}",
@@ -41,7 +41,7 @@ def main() -> None:
     )
     page.write_text(text, "utf-8")
     picture = draw(panels(world, log, ceilings))
-    (HERE / "images" / "simulator.svg").write_text(picture, "utf-8")
+    (DOCS / "images" / "simulator.svg").write_text(picture, "utf-8")
 
 
 def facts(world: ts.TodayModule, log: ts.EventLog, ceilings: list[dict[str, float]]) -> str:
@@ -158,7 +158,7 @@ def draw(charts: list[tuple[str, list[str], list[float], str]]) -> str:
         parts.append(f'<g transform="translate({x} {y})">{bars(*chart)}</g>')
     parts.append(
         f'<text x="20" y="{2 * HEIGHT + 40}" fill="{QUIET}">Simulated. '
-        "python docs/draw_simulator.py</text></svg>"
+        "python -m docs.generate.draw_simulator</text></svg>"
     )
     return "\n".join(parts) + "\n"
 

@@ -1,6 +1,6 @@
 """The command reference, from the commands themselves.
 
-python -m topstory.cli.reference > docs/cli.md
+python -m docs.generate.cli_reference > docs/cli.md
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from topstory.serving.upkeep.journal_export import Exported
 INTRODUCTION = """\
 # Command line
 
-<!-- Made by `python -m topstory.cli.reference > docs/cli.md`: edit the commands, not this page. -->
+<!-- Made by `python -m docs.generate.cli_reference > docs/cli.md`. Edit the commands instead. -->
 
 Answers go to standard output: tables for people, or one JSON document with `--json`. Progress and
 warnings go to standard error. `topstory --version` prints the version.

@@ -1,4 +1,4 @@
-"""Measure how many events the groups take to be found: `python docs/measure_features.py`.
+"""Measure how many events the groups take to be found: `python -m docs.generate.measure_features`.
 
 Prints the table of docs/features.md.
 """

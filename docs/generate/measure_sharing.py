@@ -3,7 +3,7 @@
 Parameters are chosen on a week in each of some worlds and judged on a week in each of others: no
 choice has seen what it is judged on.
 
-python docs/measure_sharing.py
+python -m docs.generate.measure_sharing
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import re
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 import topstory as ts
 
-PAGE = Path(__file__).parent / "simulator.md"
+PAGE = Path(__file__).parents[1] / "simulator.md"
 CHOOSING, JUDGING = range(4), range(20, 32)  # worlds
 # A twentieth of the paper's week, with as many trials to learn from as 1 % and 5 % of it have.
 EVENTS, PAPER = 1_800_000, 36_000_000
@@ -96,7 +96,7 @@ def week(contests: list[Contest], world: int) -> Floats:
     log = ts.TodayModule(world, users=20_000).random_log(EVENTS, "2009-05-03", 7)
     found = []
     for contest in contests:
-        model = {} if contest.ridge is None else {"ridge": contest.ridge}
+        model: dict[str, Any] = {} if contest.ridge is None else {"ridge": contest.ridge}
         policy = ts.policy(contest.policy, alpha=contest.alpha, **model)
         result = ts.replay(policy, log, contest.size * PAPER / EVENTS)
         found.append((result.deployment.ctr / log.ctr, result.learning.ctr / log.ctr))
