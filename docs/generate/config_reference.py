@@ -1,4 +1,4 @@
-"""The page of configuration keys, from the types that decode them.
+"""Writes the page of configuration keys from the types that decode them.
 
 python -m docs.generate.config_reference > docs/configuration.md
 """

@@ -9,8 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from topstory.evaluation import Comparison as Comparison
     from topstory.evaluation import NotUniformWarning as NotUniformWarning
     from topstory.evaluation import Result as Result
+    from topstory.evaluation import compare as compare
     from topstory.evaluation import lift as lift
     from topstory.evaluation import replay as replay
     from topstory.evaluation import tune as tune
@@ -36,8 +38,8 @@ if TYPE_CHECKING:
     from topstory.policies import Choice as Choice
     from topstory.policies import Policy as Policy
     from topstory.policies import policy as policy
-    from topstory.serving.client.async_client import AsyncClient as AsyncClient
-    from topstory.serving.client.client import Client as Client
+    from topstory.serving.client import AsyncClient as AsyncClient
+    from topstory.serving.client import Client as Client
     from topstory.studies import Study as Study
     from topstory.studies import StudyWarning as StudyWarning
     from topstory.studies import study as study
@@ -52,10 +54,12 @@ _ROOMS = {
     ),
     "explorers": ("EpsilonGreedy", "Greedy", "Uniform", "UpperConfidence"),
     "policies": ("Choice", "Policy", "policy"),
-    "evaluation": ("NotUniformWarning", "Result", "lift", "replay", "tune"),
+    "evaluation": (
+        *("Comparison", "NotUniformWarning", "Result"),
+        *("compare", "lift", "replay", "tune"),
+    ),
     "studies": ("Study", "StudyWarning", "study"),
-    "serving.client": ("Client",),
-    "serving.async_client": ("AsyncClient",),
+    "serving.client": ("AsyncClient", "Client"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from topstory.evaluation.comparison import BASELINE
 from topstory.evaluation.run import BUCKETS
 from topstory.evaluation.tuning import RIDGES, SIZES, default_grid, parameter_name
 from topstory.policies import REGISTRY
 
-BASELINE = "egreedy"
 REFERENCES = ("random", "omniscient")
 LEARNERS = tuple(name for name in REGISTRY if name not in REFERENCES)
 

@@ -11,6 +11,7 @@ from typing import Any
 from topstory.engines import Engine
 from topstory.engines import engine as named_engine
 from topstory.evaluation import Outcome, Run, cost, play_all
+from topstory.evaluation.warm_start import needs_offset
 from topstory.events import EventLog
 from topstory.studies.logs.simulated import SCALES, Simulated
 from topstory.studies.logs.sources import Logs, OwnLogs, Source, check_explored
@@ -117,7 +118,7 @@ def study(
             raise ValueError(
                 f"scale {scale!r} is of simulated logs, and these are your own: leave it out"
             )
-        if any("warm" in name for name in settings.policies):
+        if any(map(needs_offset, settings.policies)):
             check_explored(tuning, exploration)
         source = OwnLogs(tuning, evaluation, exploration, Path(out), where, seed, support)
     elif tuning is not None or evaluation is not None or exploration is not None:
@@ -178,7 +179,7 @@ class _Sitting:
             self.total = whole_cost(self.settings, len(logs.tuning), len(logs.evaluation))
             self.done += sum(cost(run) for run in runs if run in recorded) * len(log)
             given: dict[str, Any] = {}
-            if any("warm" in run.policy for run in missing):
+            if any(needs_offset(run.policy) for run in missing):
                 given["offset"] = logs.offset(log)
             for outcome in play_all(missing, log, self.engine, given, called(stage)):
                 self.journal.record(stage, outcome, self.session)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from topstory.engines import Engine
+from topstory.evaluation.warm_start import FEWEST_EVENTS, split_first_tenth, warm_offset
 from topstory.events import EventLog
 from topstory.features import FeatureBuilder
-from topstory.features.offset import fit_warm_offset
 from topstory.studies.logs.features import (
     SUPPORT,
     Support,
@@ -22,7 +22,7 @@ from topstory.studies.logs.features import (
 )
 from topstory.studies.logs.summaries import EXPLORATION, FEATURE_MODEL, fingerprint
 
-FIRST_TENTH, TENTH = "the tuning log's first tenth", 10
+FIRST_TENTH = "the tuning log's first tenth"
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Logs:
     def offset(self, log: EventLog) -> Mapping[str, Any]:
         """The warm policies' user-specific offsets for a log's articles."""
         assert self.exploration is not None
-        return fit_warm_offset(self.exploration).table(log.articles)
+        return warm_offset(self.exploration, log)
 
 
 class Source(Protocol):
@@ -135,10 +135,8 @@ class OwnLogs:
             if _raw(self.exploration):
                 return self._featured(self.exploration)
             return Logs(self.tuning, self.evaluation, self.exploration)
-        tenth = len(self.tuning) // TENTH
-        if not tenth:
-            return Logs(self.tuning, self.evaluation, None)
-        return Logs(self.tuning[tenth:], self.evaluation, self.tuning[:tenth])
+        exploration, tuning = split_first_tenth(self.tuning)
+        return Logs(tuning, self.evaluation, exploration if len(exploration) else None)
 
     @property
     def _builder(self) -> FeatureBuilder:
@@ -151,7 +149,7 @@ class OwnLogs:
 
 def check_explored(tuning: EventLog, exploration: EventLog | None) -> None:
     """Refuse a tuning log without a first tenth, where that is to teach the warm policies."""
-    if exploration is None and 0 < len(tuning) < TENTH:
+    if exploration is None and 0 < len(tuning) < FEWEST_EVENTS:
         raise ValueError(
             f"the tuning log's {len(tuning)} events are too few to fit the warm policies' offsets "
             "on a tenth of them: give an exploration log, a longer tuning log, or policies that "

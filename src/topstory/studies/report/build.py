@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from topstory.evaluation.warm_start import needs_offset
 from topstory.report import LogFacts, Report
 from topstory.studies.logs.summaries import EXPLORATION, LogSummary, called
 from topstory.studies.logs.warnings import cautions
@@ -120,7 +121,7 @@ def _settings(study: Study) -> list[tuple[str, str]]:
 
 def _offset(study: Study) -> list[tuple[str, str]]:
     explored = study.logs.get(EXPLORATION)
-    if explored is None or not any("warm" in policy for policy in study.settings.policies):
+    if explored is None or not any(map(needs_offset, study.settings.policies)):
         return []
     return [("warm offsets", f"{explored.offset_by} on {explored.inspection.events:,} events")]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from topstory.evaluation.comparison import BASELINE
 from topstory.report import Number, Ridge, Scatter
 from topstory.studies.logs.warnings import listed
 from topstory.studies.report.contenders import (
@@ -20,7 +21,6 @@ from topstory.studies.report.contenders import (
     surely,
     value,
 )
-from topstory.studies.settings import BASELINE
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study

@@ -8,11 +8,11 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from topstory.evaluation import mean_lift, mean_relative_ctr
+from topstory.evaluation.comparison import BASELINE
 from topstory.evaluation.run import BUCKETS
 from topstory.policies import REGISTRY
 from topstory.report import Cell, Number, Row, Table1, published
 from topstory.studies.report.numbers import estimated, number
-from topstory.studies.settings import BASELINE
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study
