@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topstory.report.figures.figure import INK, Figure, Panel, legend
 from topstory.report.records import Report
-from topstory.report.style import look
+from topstory.report.style import style_of
 
 
 def over_time(report: Report) -> Figure | None:
@@ -20,7 +20,11 @@ def over_time(report: Report) -> Figure | None:
             "meta": {"policy": each.policy},
             "x": list(each.times),
             "y": list(each.relative_ctr),
-            "line": {"color": look(each.policy).colour, "dash": look(each.policy).dash, "width": 2},
+            "line": {
+                "color": style_of(each.policy).colour,
+                "dash": style_of(each.policy).dash,
+                "width": 2,
+            },
             "hovertemplate": f"{each.name}: %{{y:.2f}}<extra></extra>",
         }
         for each in report.series

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from topstory.report.figures.figure import BUCKETS, INK, Figure, Panel, Spec, legend
 from topstory.report.records import Number, Report
-from topstory.report.style import look
+from topstory.report.style import style_of
 from topstory.report.wording import between, share
 
 
@@ -18,7 +18,7 @@ def by_size(report: Report) -> Figure:
     for bucket, named in BUCKETS.items():
         data = []
         for row in table.rows:
-            drawn = look(row.policy)
+            style = style_of(row.policy)
             cells = {cell.size: getattr(cell, bucket) for cell in row.cells}
             numbers: list[Number] = [cells[size] for size in sizes]
             data.append(
@@ -29,8 +29,8 @@ def by_size(report: Report) -> Figure:
                     "x": [share(size) for size in sizes],
                     "y": [number.value for number in numbers],
                     "marker": {
-                        "color": drawn.colour,
-                        "opacity": 1 if drawn.guided else 0.5,
+                        "color": style.colour,
+                        "opacity": 1 if style.guided else 0.5,
                         "line": {"width": 0},
                     },
                     "error_y": _whiskers(numbers),

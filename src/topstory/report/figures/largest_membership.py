@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topstory.report.figures.figure import Figure, Panel
 from topstory.report.records import Report
-from topstory.report.style import look
+from topstory.report.style import style_of
 
 
 def memberships(report: Report) -> Figure | None:
@@ -17,7 +17,7 @@ def memberships(report: Report) -> Figure | None:
         "type": "bar",
         "x": middles,
         "y": list(found.shares),
-        "marker": {"color": look("linucb-disjoint").colour},
+        "marker": {"color": style_of("linucb-disjoint").colour},
         "hovertemplate": "%{x:.3f}: %{y:.1%} of users<extra></extra>",
     }
     axes = {

@@ -6,7 +6,7 @@ from html import escape
 
 from topstory.report.figures.figure import INK, Figure, Panel, Spec
 from topstory.report.records import Report, Scatter
-from topstory.report.style import CHANCE, CONFIDENCE, look
+from topstory.report.style import CHANCE, CONFIDENCE, style_of
 from topstory.report.wording import percent
 
 
@@ -57,8 +57,8 @@ def lifted(report: Report) -> Figure | None:
 
 
 def _cloud(cloud: Scatter) -> Spec:
-    drawn = look(cloud.policy)
-    colour = CONFIDENCE if drawn.guided else CHANCE
+    style = style_of(cloud.policy)
+    colour = CONFIDENCE if style.guided else CHANCE
     return {
         "type": "scatter",
         "mode": "markers",
@@ -66,7 +66,7 @@ def _cloud(cloud: Scatter) -> Spec:
         "x": [article.base for article in cloud.articles],
         "y": [article.lifted for article in cloud.articles],
         "marker": {
-            "symbol": "circle-open" if drawn.guided else "x-thin",
+            "symbol": "circle-open" if style.guided else "x-thin",
             "size": 8,
             "color": colour,
             "line": {"width": 1.6, "color": colour},

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from topstory.report.figures.figure import BUCKETS, INK, Figure, Panel, Spec, legend
 from topstory.report.records import Curve, Number, Report
-from topstory.report.style import look
+from topstory.report.style import style_of
 from topstory.report.wording import GREEK, between, ctr
 
 
@@ -46,7 +46,7 @@ def _curve_axes(axis: str, curves: Sequence[Curve]) -> Spec:
 
 
 def _curve(curve: Curve, bucket: str, shown: float) -> Spec:
-    drawn = look(curve.policy)
+    style = style_of(curve.policy)
     numbers: list[Number] = [getattr(point, bucket) for point in curve.points]
     ring = [11 if point.chosen else 6 for point in curve.points]
     return {
@@ -57,12 +57,12 @@ def _curve(curve: Curve, bucket: str, shown: float) -> Spec:
         "visible": curve.size == shown,
         "x": [point.parameter for point in curve.points],
         "y": [number.value for number in numbers],
-        "line": {"color": drawn.colour, "dash": drawn.dash, "width": 2},
+        "line": {"color": style.colour, "dash": style.dash, "width": 2},
         "marker": {
-            "color": drawn.colour,
+            "color": style.colour,
             "size": ring,
             "symbol": ["circle-open-dot" if point.chosen else "circle" for point in curve.points],
-            "line": {"width": 2, "color": drawn.colour},
+            "line": {"width": 2, "color": style.colour},
         },
         "customdata": [between(number) for number in numbers],
         "hovertemplate": f"{curve.name}<br>{GREEK[curve.parameter]} = %{{x}}<br>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from topstory.evaluation.run import BUCKETS
+from topstory.files import replaced_file
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study
@@ -65,10 +65,6 @@ def runs_table(study: Study) -> pa.Table:
 
 
 def write_runs(study: Study, path: Path) -> None:
-    """Write the table as Parquet, whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        pq.write_table(runs_table(study), unfinished)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    """Write the table as Parquet."""
+    with replaced_file(path) as file:
+        pq.write_table(runs_table(study), file)
