@@ -23,7 +23,7 @@ def import_(
     ],
     file: Annotated[
         list[str],
-        typer.Argument(metavar="FILE…", help="Files in order of time; may be gzipped."),
+        typer.Argument(metavar="FILE", help="Files in order of time; may be gzipped."),
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write the log to.")],
     strict: Annotated[bool, typer.Option("--strict", help="Fail at the first bad row.")] = False,
