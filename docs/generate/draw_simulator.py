@@ -1,4 +1,4 @@
-"""Measure the simulated world, and put the figures into docs/simulator.md and its picture.
+"""Measure the simulated world, and write the table of docs/simulator.md and its picture.
 
 python -m docs.generate.draw_simulator
 """
@@ -32,7 +32,7 @@ def main() -> None:
         for seed in range(WORLDS)
         for week in WEEKS
     ]
-    table = facts(world, log, ceilings)
+    table = properties(world, log, ceilings)
     page = DOCS / "simulator.md"
     text = re.sub(
         r"(?s)(<!-- begin facts -->\n).*(<!-- end facts -->)",
@@ -44,7 +44,7 @@ def main() -> None:
     (DOCS / "images" / "simulator.svg").write_text(picture, "utf-8")
 
 
-def facts(world: ts.TodayModule, log: ts.EventLog, ceilings: list[dict[str, float]]) -> str:
+def properties(world: ts.TodayModule, log: ts.EventLog, ceilings: list[dict[str, float]]) -> str:
     """The table, in Markdown."""
     hours: Counter[str] = Counter()
     daily: list[set[str]] = [set() for _ in range(DAYS)]
@@ -115,7 +115,7 @@ def memberships() -> npt.NDArray[np.float64]:
 
 
 def article_rates(log: ts.EventLog) -> npt.NDArray[np.float64]:
-    """CTRs of articles with enough events to tell."""
+    """CTRs of articles with enough events to estimate them."""
     shown = np.bincount(log.shown_index, minlength=len(log.article_ids))
     earned = np.bincount(log.shown_index, log.payoff, len(log.article_ids))
     return np.asarray(earned[shown > 2000] / shown[shown > 2000])

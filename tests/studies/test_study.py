@@ -310,7 +310,7 @@ def test_the_runs_are_written_as_parquet(study: ts.Study) -> None:
         ({"tuning": logs()["tuning"][:0]}, "the tuning log has no events"),
         (
             {"tuning": logs()["evaluation"]},
-            "the tuning log and the evaluation log are the same; evaluate on events that no choice has seen",
+            "the tuning log and the evaluation log are the same; .* that no choice has seen",
         ),
         (
             {"exploration": logs()["evaluation"]},

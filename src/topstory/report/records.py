@@ -122,7 +122,7 @@ class Ridge(msgspec.Struct, frozen=True):
 
 
 class LogDescription(msgspec.Struct, frozen=True):
-    """What a log looked like."""
+    """One log of the study."""
 
     role: str  # tuning, evaluation, exploration
     properties: tuple[tuple[str, str], ...]  # label and value

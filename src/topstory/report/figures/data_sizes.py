@@ -51,9 +51,9 @@ def by_size(report: Report) -> Figure:
         panels.append(Panel(named, {"data": data, "layout": axes}))
     return Figure(
         "figure4",
-        "Figure 4. The size of the data",
+        "Figure 4. Data size",
         "Relative CTR on the evaluation log by the share of the data that was learned from. Bars "
-        "begin at 1, the random policy; pale ones are ε-greedy, full ones upper confidence bounds. "
+        "start at 1, the random policy. Pale bars: ε-greedy; full bars: upper confidence bounds. "
         "Whiskers: 95 % intervals.",
         tuple(panels),
         legend(report),

@@ -27,7 +27,7 @@ def memberships(report: Report) -> Figure | None:
     }
     return Figure(
         "figure5",
-        "Figure 5. How clear-cut users are",
+        "Figure 5. Largest memberships",
         f"Users of the tuning log by their membership in the closest of the clusters: "
         f"{100 * found.above_half:.0f} % of them are above 0.5 (the paper: 85 %), "
         f"{100 * found.above_four_fifths:.0f} % above 0.8 (the paper: 40 %).",

@@ -27,8 +27,8 @@ def tuning(report: Report) -> Figure:
     return Figure(
         "figure2",
         "Figure 2. Tuning curves",
-        "Relative CTR on the tuning log against ε or α; the ringed point was chosen. The dotted "
-        "line is omniscient: each article's CTR known in hindsight, but not the user.",
+        "Relative CTR on the tuning log against ε or α; the ringed point was chosen. Dotted: "
+        "omniscient, which knows each article's CTR in hindsight but not the user.",
         tuple(panels),
         legend(report),
         sizes=report.table.sizes,
