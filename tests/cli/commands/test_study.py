@@ -78,7 +78,7 @@ def test_without_logs_it_simulates_them_and_learns_features(
     assert again["table"] == report["table"]
 
 
-def test_contexts_of_the_constant_alone_are_warned_of_once(logs: Path, tmp_path: Path) -> None:
+def test_contexts_with_only_the_constant_give_one_warning(logs: Path, tmp_path: Path) -> None:
     for name, role in (("uniform", "tuning"), ("explored", "evaluation")):
         log = ts.EventLog.read(logs / name)[:2000]
         bare = replace(log, users=np.ones((len(log), 1), np.float32), visitors=None)
@@ -87,11 +87,11 @@ def test_contexts_of_the_constant_alone_are_warned_of_once(logs: Path, tmp_path:
         *("study", tmp_path / "out", "--tuning", tmp_path / "tuning"),
         *("--evaluation", tmp_path / "evaluation", *SMALL),
     )
-    warning = "WARNING: contexts are the constant alone, so ucb-warm knows nothing of the user"
+    warning = "WARNING: contexts hold only the constant, so ucb-warm knows no more about the user"
     assert result.stderr.count(warning) == 1
     assert "--exploration" in result.stderr
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
-    assert "Contexts are the constant alone" in page
+    assert "Contexts hold only the constant" in page
 
 
 def test_features_of_raw_logs_have_the_support_that_is_asked_for(tmp_path: Path) -> None:
