@@ -12,8 +12,10 @@ from topstory.policies.registry import EXPLORERS as _EXPLORERS
 from topstory.policies.registry import MODELS as _MODELS
 
 if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
+    from topstory.evaluation import Comparison as Comparison
     from topstory.evaluation import NotUniformWarning as NotUniformWarning
     from topstory.evaluation import Result as Result
+    from topstory.evaluation import compare as compare
     from topstory.evaluation import lift as lift
     from topstory.evaluation import replay as replay
     from topstory.evaluation import tune as tune
@@ -43,7 +45,10 @@ _MODULES = {
     "explorers": ("Explorer",),
     "policies": ("Choice", "Policy"),
     "policies.registry": ("policy",),
-    "evaluation": ("NotUniformWarning", "Result", "lift", "replay", "tune"),
+    "evaluation": (
+        *("Comparison", "NotUniformWarning", "Result"),
+        *("compare", "lift", "replay", "tune"),
+    ),
     "studies": ("Study", "StudyWarning", "study"),
     "serving.client": ("AsyncClient", "Client"),
 }

@@ -14,7 +14,7 @@ import typer
 from tests.cli.running import run, words
 
 from topstory import __version__
-from topstory.cli.errors import told
+from topstory.cli.errors import reports_errors
 
 COMMAND = [sys.executable, "-c", "from topstory.cli import main; main()"]
 
@@ -54,7 +54,7 @@ def test_a_log_without_events(logs: Path) -> None:
         (["--policy", "ucb", "--seed", "-1"], "seed must be a whole number"),
     ],
 )
-def test_a_bad_value_is_refused_in_the_library_s_words(
+def test_a_bad_value_gives_the_error_of_the_library(
     logs: Path, arguments: list[str], sentence: str
 ) -> None:
     assert sentence in failure("replay", logs / "uniform", *arguments)
@@ -62,23 +62,26 @@ def test_a_bad_value_is_refused_in_the_library_s_words(
 
 def test_offsets_need_events_and_equal_contexts(logs: Path) -> None:
     warm = ("replay", logs / "uniform", "--policy", "ucb-warm", "--warm-from")
-    assert "no events to fit" in failure(*warm, logs / "empty")
-    assert "3 features, those of the log to replay 6" in failure(*warm, logs / "plain")
+    assert "the log to fit them on has none" in failure(*warm, logs / "empty")
+    assert "contexts of 3 features, and the log to replay 6" in failure(*warm, logs / "plain")
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--policy", "ucb", "--epsilon", "0.1"], "for --epsilon: it means nothing to ucb"),
-        (["--policy", "random", "--alpha", "0.1"], "for --alpha: it means nothing to random"),
+        (["--policy", "ucb", "--epsilon", "0.1"], "for --epsilon: it does not apply to ucb"),
+        (["--policy", "random", "--alpha", "0.1"], "for --alpha: it does not apply to random"),
         (
             ["--policy", "ucb,egreedy", "--shared-ridge", "1"],
-            "for --shared-ridge: it means nothing to ucb, egreedy",
+            "for --shared-ridge: it does not apply to ucb, egreedy",
         ),
-        (["--policy", "ucb", "--alpha", "1", "--delta", "0.1"], "for --delta: give an alpha or"),
-        (["--policy", "ucb", "--warm-from", "other"], "for --warm-from: it means nothing to ucb"),
-        (["--policy", "thompson"], "none is called 'thompson'"),
-        (["--policy", ","], "name at least one"),
+        (
+            ["--policy", "ucb", "--alpha", "1", "--delta", "0.1"],
+            "for --delta: give either --alpha or --delta",
+        ),
+        (["--policy", "ucb", "--warm-from", "other"], "for --warm-from: it does not apply to ucb"),
+        (["--policy", "thompson"], "no policy is called 'thompson'"),
+        (["--policy", ","], "give at least one policy"),
         (["--policy", "ucb", "--alpha", "much"], "--alpha"),
         (["--policy", "ucb", "--color", "red"], "--color"),
         ([], "--policy"),
@@ -98,10 +101,10 @@ def test_the_version() -> None:
     assert run("--version").stdout == f"topstory {__version__}\n"
 
 
-def test_what_nobody_foresaw_is_a_sentence_too(
+def test_an_unexpected_error_is_one_sentence_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    @told
+    @reports_errors
     def broken() -> None:
         raise KeyError("surprise")
 

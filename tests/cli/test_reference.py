@@ -3,15 +3,14 @@
 from pathlib import Path
 
 import pytest
-
-from topstory.cli.reference import reference
+from docs.generate.cli_reference import reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 
 
 def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text("utf-8") == reference(), (
-        "stale: python -m topstory.cli.reference > docs/reference/cli.md"
+        "stale: python -m docs.generate.cli_reference > docs/reference/cli.md"
     )
 
 

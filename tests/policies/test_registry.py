@@ -11,7 +11,7 @@ from tests.twins import TWINS
 
 import topstory as ts
 from topstory.policies.registry import EXPLORERS, MODELS, NUMBERS, REGISTRY
-from topstory.report.style import style
+from topstory.report.style import style_of
 from topstory.serving.config.schema import PolicyConfig
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -47,7 +47,7 @@ def test_every_number_is_a_key_of_the_service_s_configuration() -> None:
 
 def test_no_two_policies_are_drawn_alike() -> None:
     learners = [name for name, entry in REGISTRY.items() if entry.tuned]
-    assert len({(style(n).colour, style(n).dash) for n in learners}) == len(learners)
+    assert len({(style_of(n).colour, style_of(n).dash) for n in learners}) == len(learners)
 
 
 @pytest.mark.parametrize("name", REGISTRY)

@@ -1,4 +1,4 @@
-"""A real browser, which the report must look right in."""
+"""A real browser to test the report in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def chromium() -> Iterator[Browser]:
         found = next((path for name in NAMES if (path := shutil.which(name))), None)
         path = found or playwright.chromium.executable_path
         if not Path(path).exists():
-            pytest.fail("there is no Chromium: `make test` installs one")
+            pytest.fail("no Chromium found; `make test` installs one")
         browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
         try:
             yield browser

@@ -1,4 +1,4 @@
-"""The report in a real browser: it draws, it switches, it fits, and it asks nothing of anyone."""
+"""The report in a real browser: its figures draw, its controls work, and it makes no requests."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def browser() -> Iterator[Browser]:
 
 
 class Opened:
-    """A page, and all that it said and asked for."""
+    """A page, with its console messages and its requests."""
 
     def __init__(self, browser: Browser, path: Path, **context: Any) -> None:
         self.page: Page = browser.new_context(**context).new_page()
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.messages: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-drawn]")
 
@@ -54,12 +54,12 @@ def test_every_figure_draws(opened: Opened) -> None:
     )
     assert len(drawn) == PLOTS
     assert all(traces > 0 for traces in drawn), drawn
-    assert opened.said == []
+    assert opened.messages == []
 
 
 def test_no_request_leaves_the_page(opened: Opened) -> None:
-    assert [url for url in opened.asked if not url.startswith("file:")] == []
-    assert len(opened.asked) == 1  # the page itself
+    assert [url for url in opened.requests if not url.startswith("file:")] == []
+    assert len(opened.requests) == 1  # the page itself
     policy = opened.page.get_attribute("meta[http-equiv]", "content")
     assert policy is not None
     assert policy.startswith("default-src 'none'")
@@ -75,7 +75,7 @@ def test_the_switch_shows_the_papers_numbers(opened: Opened) -> None:
     assert not theirs.is_visible()
 
 
-def test_a_cell_tells_its_interval_on_hover(opened: Opened) -> None:
+def test_a_cell_shows_its_interval_on_hover(opened: Opened) -> None:
     cell = opened.page.locator(".table1 td").nth(4)
     cell.hover()
     tip = opened.page.locator("#tip")
@@ -112,7 +112,7 @@ def test_a_click_on_a_name_hides_the_policy(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_by_day_and_night(browser: Browser, out: Path, scheme: Any) -> None:
+def test_it_fits_a_phone_in_light_and_dark_mode(browser: Browser, out: Path, scheme: Any) -> None:
     phone = Opened(
         browser,
         out / "report.html",
@@ -127,7 +127,7 @@ def test_it_fits_a_phone_by_day_and_night(browser: Browser, out: Path, scheme: A
     )
     brightness = [sum(map(int, c[4:-1].split(","))) for c in (paper, ink)]
     assert (brightness[0] < brightness[1]) == (scheme == "dark")
-    assert phone.said == []
+    assert phone.messages == []
 
 
 def test_it_prints_without_controls(browser: Browser, out: Path) -> None:
@@ -162,12 +162,12 @@ def test_on_paper_every_plot_fits_its_frame_and_comes_back_on_screen(
     paper.page.set_viewport_size(screen)
     paper.page.emulate_media(media="screen")
     paper.page.wait_for_function(f"Math.abs({width} - {on_screen}) < 1")
-    assert paper.said == []
+    assert paper.messages == []
 
 
 @pytest.mark.parametrize("key", ["figure2", "figure3", "figure4", "figure5", "over_time"])
 def test_each_figure_stands_on_its_own(browser: Browser, out: Path, key: str) -> None:
     alone = Opened(browser, out / "figures" / f"{key}.html")
     assert alone.page.locator(".plot .main-svg").count() > 0
-    assert alone.said == []
-    assert all(url.startswith("file:") for url in alone.asked)
+    assert alone.messages == []
+    assert all(url.startswith("file:") for url in alone.requests)

@@ -59,7 +59,7 @@ class Served:
         errors.close()
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line.startswith("topstory serves on "), self.errors()
+        assert line.startswith("topstory listening on "), self.errors()
         self.url = line.split()[3].rstrip(",")
         return self
 

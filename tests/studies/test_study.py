@@ -1,4 +1,4 @@
-"""A study is its runs: tuned on one log, judged on another, recorded as they finish."""
+"""A study is its runs: tuned on one log, evaluated on another, recorded as they finish."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ from topstory.evaluation.replay import replay_unwarned
 from topstory.events.columns.contexts import as_contexts
 from topstory.features.offset import offset_by
 from topstory.models import LinearOffset
+from topstory.report import Report
 from topstory.studies.logs.summaries import memberships
-from topstory.studies.run_log import Journal
+from topstory.studies.report import build
+from topstory.studies.report.build import build_report
+from topstory.studies.run_log import RunLog
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-def told(study: ts.Study) -> dict[Any, Any]:
+def numbers(study: ts.Study) -> dict[Any, Any]:
     """Every number of every run, the time it took aside."""
     return {
         (stage, made): tuple(getattr(o, f) for f in o.__struct_fields__ if f != "seconds")
@@ -80,7 +83,7 @@ def test_warm_policies_know_what_exploration_taught(study: ts.Study) -> None:
     assert study.outcomes("egreedy-warm")[0].bucket("learning").ctr == result.learning.ctr
 
 
-def test_warm_offsets_are_bilinear_where_a_log_allows_it_and_the_report_tells(
+def test_warm_offsets_are_bilinear_where_a_log_allows_it_and_the_report_says_so(
     study: ts.Study,
 ) -> None:
     explored = logs()["exploration"]
@@ -121,7 +124,7 @@ def test_every_row_of_the_table_of_runs_is_a_replay(study: ts.Study) -> None:
     assert (one["low"], one["high"]) == result.deployment.interval
 
 
-def test_the_report_tells_how_to_repeat_it(study: ts.Study) -> None:
+def test_the_report_says_how_to_repeat_it(study: ts.Study) -> None:
     wanted = "topstory study OUT --tuning TUNING --evaluation EVALUATION --exploration EXPLORATION "
     wanted += "--policy egreedy,ucb,egreedy-warm,linucb-disjoint --sizes 1,0.05 "
     assert study.report().command == wanted + "--epsilons 0.1,0.3 --alphas 0.1,1"
@@ -134,7 +137,7 @@ def test_references_have_no_parameter(study: ts.Study) -> None:
 
 @pytest.mark.parametrize("engine", ["local", "serial"])
 def test_the_engine_changes_no_bit(study: ts.Study, engine: str, tmp_path: Path) -> None:
-    assert told(small_study(tmp_path / "out", engine=engine)) == told(study)
+    assert numbers(small_study(tmp_path / "out", engine=engine)) == numbers(study)
 
 
 def test_a_finished_study_repeats_nothing(
@@ -146,7 +149,7 @@ def test_a_finished_study_repeats_nothing(
         raise AssertionError("a recorded run was made again")
 
     monkeypatch.setattr(run, "replay_unwarned", never)
-    assert told(small_study(tmp_path / "out")) == told(study)
+    assert numbers(small_study(tmp_path / "out")) == numbers(study)
 
 
 def test_a_study_that_is_extended_makes_only_the_new_runs(
@@ -161,11 +164,11 @@ def test_a_study_that_is_extended_makes_only_the_new_runs(
         return play(policy, log, size, seed)
 
     monkeypatch.setattr(run, "replay_unwarned", counted)
-    assert told(small_study(tmp_path / "out", sizes=SIZES)) == told(study)
+    assert numbers(small_study(tmp_path / "out", sizes=SIZES)) == numbers(study)
     assert set(made) == {0.05}
 
 
-def test_a_killed_study_goes_on_where_it_was(study: ts.Study, tmp_path: Path) -> None:
+def test_a_killed_study_continues(study: ts.Study, tmp_path: Path) -> None:
     """Kill -9 at several moments, the last line torn as well: every recorded run is kept."""
     out = tmp_path / "out"
     script = textwrap.dedent(
@@ -189,68 +192,66 @@ def test_a_killed_study_goes_on_where_it_was(study: ts.Study, tmp_path: Path) ->
             process.send_signal(signal.SIGKILL)
             process.wait()
     recorded = _lines(out)
-    with (out / Journal.NAME).open("ab") as file:
+    with (out / RunLog.NAME).open("ab") as file:
         file.write(b'{"type":"run","stage":"tuning","outcome":{"run":{"pol')
-    assert told(small_study(out)) == told(study)
+    assert numbers(small_study(out)) == numbers(study)
     assert recorded >= 20
-    kept = (out / Journal.NAME).read_bytes().splitlines()
+    kept = (out / RunLog.NAME).read_bytes().splitlines()
     assert len(kept) == len(set(kept))  # nothing was made twice
 
 
 def _lines(out: Path) -> int:
-    journal = out / Journal.NAME
-    return journal.read_bytes().count(b"\n") if journal.exists() else 0
+    run_log = out / RunLog.NAME
+    return run_log.read_bytes().count(b"\n") if run_log.exists() else 0
 
 
 def test_runs_of_two_logs_are_never_mixed(tmp_path: Path) -> None:
     small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0])
     other = {**logs(), "evaluation": logs()["evaluation"][1:]}
-    with pytest.raises(ValueError, match="holds a study of another evaluation log"):
+    with pytest.raises(ValueError, match="contains a study with another evaluation log"):
         small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0], **other)
 
 
 def test_one_study_writes_in_a_folder_at_a_time(tmp_path: Path) -> None:
     with (
-        Journal(tmp_path / "out", {}, "topstory"),
-        pytest.raises(ValueError, match="another study is writing here"),
+        RunLog(tmp_path / "out", {}, "topstory"),
+        pytest.raises(ValueError, match="another study is running here"),
     ):
-        Journal(tmp_path / "out", {}, "topstory")
+        RunLog(tmp_path / "out", {}, "topstory")
 
 
-def test_a_folder_that_is_no_studys_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(ValueError, match=r"holds 'thesis\.tex', which is no study's"):
-        Journal(tmp_path, {}, "topstory")
+    with pytest.raises(ValueError, match=r"contains 'thesis\.tex', which is not part of a study"):
+        RunLog(tmp_path, {}, "topstory")
 
 
-def test_a_damaged_line_is_told(tmp_path: Path) -> None:
+def test_a_damaged_line_is_an_error(tmp_path: Path) -> None:
     small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0])
-    journal = tmp_path / "out" / Journal.NAME
-    lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join([*lines[:3], b"{}\n", *lines[3:]]))
+    run_log = tmp_path / "out" / RunLog.NAME
+    lines = run_log.read_bytes().splitlines(keepends=True)
+    run_log.write_bytes(b"".join([*lines[:3], b"{}\n", *lines[3:]]))
     with pytest.raises(ValueError, match=r"journal\.jsonl: line 4 is damaged"):
         small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0])
 
 
-def test_another_version_does_not_go_on_with_it(tmp_path: Path) -> None:
-    Journal(tmp_path / "out", {}, "topstory 0.0.9").__exit__(None, None, None)
-    with pytest.raises(ValueError, match=r"begun by topstory 0\.0\.9"):
-        Journal(tmp_path / "out", {}, "topstory 0.1.0")
+def test_another_version_does_not_continue_it(tmp_path: Path) -> None:
+    RunLog(tmp_path / "out", {}, "topstory 0.0.9").__exit__(None, None, None)
+    with pytest.raises(ValueError, match=r"started by topstory 0\.0\.9"):
+        RunLog(tmp_path / "out", {}, "topstory 0.1.0")
 
 
 def test_the_ridge_is_searched_beside_the_papers_one(tmp_path: Path) -> None:
     found = small_study(tmp_path / "out", tune_ridge=True, sizes=[1.0])
-    (told_of,) = found.report().ridges  # only one of the policies has a ridge
-    assert told_of.policy == "linucb-disjoint"
+    (ridge,) = found.report().ridges  # only one of the policies has a ridge
+    assert ridge.policy == "linucb-disjoint"
     best = found.ridge_tunings["linucb-disjoint"].best()
-    assert told_of.ridge == best.parameters.get("ridge", 1.0)
+    assert ridge.ridge == best.parameters.get("ridge", 1.0)
     assert best.deployment.value >= found.tunings["linucb-disjoint"].best().deployment.value
     assert found.chosen("linucb-disjoint").keys() == {"alpha"}  # the table keeps the paper's
     (sentence,) = [each for each in found.report().summary if "ridge of 1" in each]
-    gain = told_of.gain.value or 0.0
-    assert (f"a ridge of {told_of.ridge:g} earned {100 * gain:.1f} % more" in sentence) == (
-        gain > 0
-    )
+    gain = ridge.gain.value or 0.0
+    assert (f"a ridge of {ridge.ridge:g} earned {100 * gain:.1f} % more" in sentence) == (gain > 0)
 
 
 def test_what_is_given_twice_is_studied_once(tmp_path: Path) -> None:
@@ -277,6 +278,21 @@ def test_progress_covers_the_whole_study_and_only_grows(tmp_path: Path) -> None:
     assert seen[-1] == pytest.approx(1.0)
 
 
+def test_the_report_is_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0])
+    built: list[ts.Study] = []
+
+    def counted(study: ts.Study) -> Report:
+        built.append(study)
+        return build_report(study)
+
+    monkeypatch.setattr(build, "build_report", counted)
+    found.write()
+    assert found.report() is found.report()
+    assert found.table1().num_rows == 2
+    assert len(built) == 1
+
+
 def test_the_runs_are_written_as_parquet(study: ts.Study) -> None:
     study.write()
     assert pq.read_table(study.folder / "runs.parquet").equals(study.runs())
@@ -287,14 +303,14 @@ def test_the_runs_are_written_as_parquet(study: ts.Study) -> None:
     [
         ({"tune_on": "both"}, "tune_on must be 'deployment' or 'learning', got 'both'"),
         ({"policies": ["greedy"]}, "no policy to tune is called 'greedy'"),
-        ({"evaluation": None}, "give both tuning and evaluation"),
-        ({"scale": "paper"}, "scale 'paper' is of simulated logs, and these are your own"),
+        ({"evaluation": None}, "needs both a tuning and an evaluation log"),
+        ({"scale": "paper"}, "scale 'paper' applies only to simulated logs"),
         ({"engine": "spark"}, "engine must be one of serial, local, ray"),
         ({"sizes": [2.0]}, "a size is above 0 and at most 1"),
         ({"tuning": logs()["tuning"][:0]}, "the tuning log has no events"),
         (
             {"tuning": logs()["evaluation"]},
-            "the tuning log and the evaluation log are the same: .* that no choice has seen",
+            "the tuning log and the evaluation log are the same; .* that no choice has seen",
         ),
         (
             {"exploration": logs()["evaluation"]},
@@ -310,13 +326,13 @@ def test_the_runs_are_written_as_parquet(study: ts.Study) -> None:
         ),
     ],
 )
-def test_what_cannot_be_studied_is_refused(
+def test_settings_that_are_not_valid_are_an_error(
     tmp_path: Path, settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         small_study(tmp_path / "out", **settings)
 
 
-def test_an_unknown_scale_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_scale_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="scale must be one of demo, paper, got 'web'"):
         ts.study(tmp_path / "out", scale="web")

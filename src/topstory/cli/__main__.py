@@ -1,4 +1,4 @@
-"""`python -m topstory.cli`, where the command itself is not on the path."""
+"""`python -m topstory.cli`, for when the script `topstory` is not on the path."""
 
 from topstory.cli import main
 

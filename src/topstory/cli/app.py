@@ -1,4 +1,4 @@
-"""The commands and what they share."""
+"""The command `topstory` and its subcommands."""
 
 from typing import Annotated
 
@@ -10,12 +10,14 @@ from topstory.cli.commands.export import export
 from topstory.cli.commands.features import features
 from topstory.cli.commands.import_ import import_
 from topstory.cli.commands.inspect import inspect
+from topstory.cli.commands.journal import backup_journal, export_journal
+from topstory.cli.commands.new_key import new_key
 from topstory.cli.commands.replay import replay
-from topstory.cli.commands.serve import backup_journal, export_journal, new_key, serve
+from topstory.cli.commands.serve import serve
 from topstory.cli.commands.simulate import simulate
 from topstory.cli.commands.study import study
 from topstory.cli.commands.tune import tune
-from topstory.cli.errors import told
+from topstory.cli.errors import reports_errors
 
 app = typer.Typer(
     help="Learn which story to lead with, for each visitor.",
@@ -28,12 +30,12 @@ for command in (
     *(simulate, import_, export, inspect, replay, tune, study),
     *(serve, export_journal, backup_journal, new_key, demo),
 ):
-    app.command(command.__name__.rstrip("_").replace("_", "-"))(told(command))
+    app.command(command.__name__.rstrip("_").replace("_", "-"))(reports_errors(command))
 app.add_typer(features)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"topstory {__version__}")
         raise typer.Exit
 
@@ -43,7 +45,7 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""What a command says when it cannot do its work: one sentence, never a traceback."""
+"""How a command fails: one sentence on standard error and an exit status, never a traceback."""
 
 import os
 import sys
@@ -12,13 +12,13 @@ from topstory.extras import MissingExtra
 
 P = ParamSpec("P")
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, INTERRUPTED = 1, 130  # exit statuses
 
 
-def told(command: Callable[P, None]) -> Callable[P, None]:
-    """The command, with its failures told in words; TOPSTORY_DEBUG=1 shows the traceback too.
+def reports_errors(command: Callable[P, None]) -> Callable[P, None]:
+    """The command with its errors printed as one sentence; TOPSTORY_DEBUG=1 adds the traceback.
 
-    >>> @told
+    >>> @reports_errors
     ... def broken() -> None:
     ...     raise ValueError("alpha must be >= 0")
     >>> try:
@@ -29,29 +29,29 @@ def told(command: Callable[P, None]) -> Callable[P, None]:
     """
 
     @wraps(command)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             command(*args, **kwargs)
             sys.stdout.flush()
         except (typer.Exit, typer.BadParameter):
             raise
         except KeyboardInterrupt as stop:
-            _say(str(stop) or "interrupted", INTERRUPTED)
+            _exit(str(stop) or "interrupted", INTERRUPTED)
         except BrokenPipeError:
-            # Whoever read the answer has seen enough; Python would still flush to the closed pipe.
+            # The reader, such as `head`, has closed the pipe. Python would flush to it at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except (OSError, ValueError, MissingExtra) as error:
             _fail(_sentence(error))
         except MemoryError:
-            _fail("there is not enough memory for this")
+            _fail("out of memory")
         except Exception as error:
             _fail(
                 f"unexpected {type(error).__name__}: {_sentence(error)} "
-                "(TOPSTORY_DEBUG=1 shows where)"
+                "(set TOPSTORY_DEBUG=1 to see the traceback)"
             )
 
-    return guarded
+    return wrapper
 
 
 def _fail(sentence: str) -> NoReturn:
@@ -59,16 +59,16 @@ def _fail(sentence: str) -> NoReturn:
         import traceback
 
         traceback.print_exc()
-    _say(f"topstory: {sentence}", FAILED)
+    _exit(f"topstory: {sentence}", FAILED)
 
 
-def _say(words: str, status: int) -> NoReturn:
-    print(words, file=sys.stderr)
+def _exit(message: str, status: int) -> NoReturn:
+    print(message, file=sys.stderr)
     raise typer.Exit(status) from None
 
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror}"
+        file = f"{error.filename}: " if error.filename else ""
+        return f"{file}{error.strerror}"
     return " ".join(str(error).split())

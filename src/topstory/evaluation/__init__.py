@@ -1,5 +1,6 @@
 """What would have happened: replay, how sure it is, and with which parameter."""
 
+from topstory.evaluation.comparison import Comparison, compare
 from topstory.evaluation.intervals import Interval
 from topstory.evaluation.prepared_log import NotUniformWarning
 from topstory.evaluation.repeats import Estimate, mean_lift, mean_relative_ctr
@@ -8,10 +9,12 @@ from topstory.evaluation.result import ArticleResult, Bucket, Lift, Result, Wind
 from topstory.evaluation.run import Outcome, Run
 from topstory.evaluation.runs import cost, play_all
 from topstory.evaluation.tuning import Point, Tuning, grid_runs, tune, tuning_of
+from topstory.evaluation.warm_start import WarmStart, warm_start
 
 __all__ = [
     "ArticleResult",
     "Bucket",
+    "Comparison",
     "Estimate",
     "Interval",
     "Lift",
@@ -21,7 +24,9 @@ __all__ = [
     "Result",
     "Run",
     "Tuning",
+    "WarmStart",
     "Window",
+    "compare",
     "cost",
     "grid_runs",
     "lift",
@@ -31,4 +36,5 @@ __all__ = [
     "replay",
     "tune",
     "tuning_of",
+    "warm_start",
 ]

@@ -83,11 +83,16 @@ def replay(
     >>> result.learning.trials, result.learning.ctr > result.random_ctr
     (526, True)
     """
-    if not 0 <= size <= 1:
-        raise ValueError(f"size must be between 0 and 1: the share to learn from, got {size!r}")
+    check_size(size)
     check_seed(seed)
     prepared(log, seed).warn()
     return replay_unwarned(policy, log, size, seed, progress)
+
+
+def check_size(size: float) -> None:
+    """Refuse what is not a share of the data."""
+    if not 0 <= size <= 1:
+        raise ValueError(f"size must be between 0 and 1: the share to learn from, got {size!r}")
 
 
 def replay_unwarned(

@@ -1,4 +1,4 @@
-"""Tables, figures, one HTML file: what is drawn from records, and from nothing else."""
+"""Tables, figures and one HTML page, drawn from records alone."""
 
 from topstory.report.records import (
     Cell,
@@ -6,7 +6,7 @@ from topstory.report.records import (
     CurvePoint,
     Histogram,
     Lifted,
-    LogFacts,
+    LogDescription,
     Number,
     Report,
     Ridge,
@@ -22,7 +22,7 @@ __all__ = [
     "CurvePoint",
     "Histogram",
     "Lifted",
-    "LogFacts",
+    "LogDescription",
     "Number",
     "Report",
     "Ridge",

@@ -1,6 +1,6 @@
-"""The figures on paper: SVG and PNG, drawn by matplotlib.
+"""The figures as SVG and PNG, drawn by matplotlib.
 
-Plotly's own export needs a browser; matplotlib needs nothing, and draws from the same records.
+Plotly's own export needs a browser. Matplotlib needs none, and draws the same panels.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from topstory.report.figures import INK, Figure, Panel, Spec, figures
-from topstory.report.records import Report
+from topstory.report.figures import INK, Figure, Panel, Spec
 
 FORMATS = ("svg", "png")
 GREY = "#5b6372"
-LETTERS = 46  # of a title, above a panel of two abreast
-STYLE: Any = {  # not a plain dict to its stubs, which list every key
+MAX_TITLE_LETTERS = 46  # on one line, where two panels are side by side
+STYLE: Any = {  # Any: the stubs list every key
     "font.size": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -29,18 +28,13 @@ STYLE: Any = {  # not a plain dict to its stubs, which list every key
     "axes.axisbelow": True,
     "grid.color": "#e8ebf0",
     "legend.frameon": False,
-    "svg.hashsalt": "topstory",  # the same figure, the same bytes
+    "svg.hashsalt": "topstory",  # the same figure gives the same bytes
     "svg.fonttype": "none",
 }
 
 
-def drawings(report: Report) -> dict[str, Mapping[str, bytes]]:
-    """Each figure's key, and its picture in each format."""
-    return {figure.key: draw(figure) for figure in figures(report)}
-
-
 def draw(figure: Figure) -> Mapping[str, bytes]:
-    """The figure as it first appears in the report, on white."""
+    """The picture in each format: the figure as it first appears in the report, on white."""
     with mpl.rc_context(STYLE):
         columns = 1 if figure.wide else min(2, len(figure.panels))
         rows = -(-len(figure.panels) // columns)
@@ -84,7 +78,7 @@ def _panel(axes: Axes, panel: Panel, hidden: set[str]) -> None:
         if trace["type"] == "scatter":
             _DRAWN[trace["mode"]](axes, trace)
     title = panel.title
-    broken = title if len(title) <= LETTERS else title.replace(", ", ",\n")
+    broken = title if len(title) <= MAX_TITLE_LETTERS else title.replace(", ", ",\n")
     axes.set_title(broken, fontsize=8, fontweight="bold", loc="left")
     axes.set_xlabel(layout["xaxis"]["title"]["text"])
     axes.set_ylabel(layout["yaxis"]["title"]["text"])

@@ -1,4 +1,4 @@
-"""One self-contained page, and each figure as a page of its own."""
+"""The report as one self-contained HTML page, and each figure as a page of its own."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from importlib.resources import files
 import msgspec
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
-from topstory.report.figures import Figure, figures
+from topstory.report.figures import Figure
 from topstory.report.records import Report
-from topstory.report.style import style
+from topstory.report.style import style_of
 from topstory.report.wording import between, ctr, percent, share, tip, unbroken
 
 SCRIPT = "plotly.min.js"
 
 
-def page(report: Report) -> str:
-    """The report: nothing that it needs is elsewhere, and it asks nothing of the network."""
-    drawn = figures(report)
+def page(report: Report, figures: Sequence[Figure]) -> str:
+    """The report. It contains everything it needs, and makes no requests."""
     return _template("report.html.j2").render(
         report=report,
-        figures=drawn,
-        specs=_specs(drawn),
+        figures=figures,
+        specs=_specs(figures),
         css=_text("report.css"),
         js=_text("report.js"),
         plotly=plotly_script(),
@@ -31,7 +30,7 @@ def page(report: Report) -> str:
 
 
 def figure_page(figure: Figure) -> str:
-    """One figure; it looks for plotly's script beside it."""
+    """One figure; it loads plotly's script from the same folder."""
     return _template("figure.html.j2").render(
         figure=figure, specs=_specs([figure]), css=_text("report.css"), js=_text("report.js")
     )
@@ -39,14 +38,14 @@ def figure_page(figure: Figure) -> str:
 
 @cache
 def plotly_script() -> str:
-    """The plotly.js that the package plotly ships."""
+    """The plotly.js that comes with the package plotly."""
     return (files("plotly") / "package_data" / SCRIPT).read_text("utf-8")
 
 
-def _specs(drawn: Sequence[Figure]) -> str:
-    told = {figure.key: [panel.spec for panel in figure.panels] for figure in drawn}
-    # Inside a script, "</" could end it: JSON may spell the slash with a backslash.
-    return msgspec.json.encode(told).decode().replace("</", "<\\/")
+def _specs(figures: Sequence[Figure]) -> str:
+    specs = {figure.key: [panel.spec for panel in figure.panels] for figure in figures}
+    # "</" could end the script element that holds this; JSON allows the slash to be escaped.
+    return msgspec.json.encode(specs).decode().replace("</", "<\\/")
 
 
 def _text(name: str) -> str:
@@ -63,7 +62,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals.update(
-        between=between, ctr=ctr, percent=percent, share=share, style=style, tip=tip
+        between=between, ctr=ctr, percent=percent, share=share, style_of=style_of, tip=tip
     )
     made.filters["unbroken"] = unbroken
     return made

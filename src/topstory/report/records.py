@@ -1,6 +1,6 @@
-"""What a report is drawn from: records without behaviour. No number is worked out past this point.
+"""The records that a report is drawn from. Nothing is computed after this point.
 
-`topstory.studies` fills them; anyone else may.
+`topstory.studies` fills them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import msgspec
 
 
 class Number(msgspec.Struct, frozen=True):
-    """A number and its 95 % interval; None where it cannot be known."""
+    """A number and its 95 % interval; None for what is unknown."""
 
     value: float | None
     low: float | None = None
@@ -71,7 +71,7 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class Lifted(msgspec.Struct, frozen=True):
-    """One article: how it fares with a random user, and with those a policy chose it for."""
+    """One article: its CTR for a random user, and for the users a policy chose it for."""
 
     article: str
     trials: int
@@ -80,13 +80,13 @@ class Lifted(msgspec.Struct, frozen=True):
 
 
 class Scatter(msgspec.Struct, frozen=True):
-    """The articles that a policy chose most (Figure 3)."""
+    """The articles that a policy chose most often (Figure 3)."""
 
     policy: str
     name: str
     panel: str  # the model: "no features", "seg", "disjoint", "hybrid"
     articles: tuple[Lifted, ...]
-    mean_lift: float | None  # of lifted over base, weighted by trials: 0 is none
+    mean_lift: float | None  # lifted over base - 1, weighted by trials
 
 
 class Histogram(msgspec.Struct, frozen=True):
@@ -109,7 +109,7 @@ class Series(msgspec.Struct, frozen=True):
 
 
 class Ridge(msgspec.Struct, frozen=True):
-    """What searching the ridge earned over the paper's fixed 1."""
+    """What a tuned ridge earned over the paper's fixed 1."""
 
     policy: str
     name: str
@@ -121,11 +121,11 @@ class Ridge(msgspec.Struct, frozen=True):
     gain: Number
 
 
-class LogFacts(msgspec.Struct, frozen=True):
-    """What a log looked like."""
+class LogDescription(msgspec.Struct, frozen=True):
+    """One log of the study."""
 
     role: str  # tuning, evaluation, exploration
-    facts: tuple[tuple[str, str], ...]
+    properties: tuple[tuple[str, str], ...]  # label and value
     verdict: tuple[str, ...]
     fit: bool
     days: tuple[tuple[str, int, float], ...]  # date, events, CTR
@@ -143,7 +143,7 @@ class Report(msgspec.Struct, frozen=True):
     histogram: Histogram | None
     series: tuple[Series, ...]
     ridges: tuple[Ridge, ...]
-    logs: tuple[LogFacts, ...]
+    logs: tuple[LogDescription, ...]
     settings: tuple[tuple[str, str], ...]  # enough to repeat it
     command: str
     warnings: tuple[str, ...] = ()

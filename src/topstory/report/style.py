@@ -1,4 +1,4 @@
-"""How policies are drawn in every figure: the model gives the colour, the explorer the mark."""
+"""How policies are drawn in every figure: the model sets the colour, the explorer the mark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from topstory.policies.registry import REGISTRY
 
 
-class Style(NamedTuple):
+class PolicyStyle(NamedTuple):
     """One policy's colour and marks."""
 
     colour: str
@@ -17,12 +17,14 @@ class Style(NamedTuple):
     marker_colour: str
 
 
-def style(policy: str) -> Style:
+def style_of(policy: str) -> PolicyStyle:
     """How a policy is drawn.
 
-    >>> style("linucb-hybrid").dash, style("egreedy").marker
+    >>> style_of("linucb-hybrid").dash, style_of("egreedy").marker
     ('solid', 'x-thin')
     """
     entry = REGISTRY[policy]
     drawn = entry.explorer
-    return Style(entry.model.colour, drawn.dash, drawn.opacity, drawn.marker, drawn.marker_colour)
+    return PolicyStyle(
+        entry.model.colour, drawn.dash, drawn.opacity, drawn.marker, drawn.marker_colour
+    )

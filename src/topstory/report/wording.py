@@ -1,11 +1,11 @@
-"""Numbers as a report writes them."""
+"""Numbers as text of a report."""
 
 from __future__ import annotations
 
 from topstory.policies.registry import SYMBOLS
 from topstory.report.records import Cell, Number
 
-NOTHING = "–"
+NO_VALUE = "–"
 
 
 def ctr(value: float | None) -> str:
@@ -14,7 +14,7 @@ def ctr(value: float | None) -> str:
     >>> ctr(1.5), ctr(None)
     ('1.500', '–')
     """
-    return NOTHING if value is None else f"{value:.3f}"
+    return NO_VALUE if value is None else f"{value:.3f}"
 
 
 def percent(value: float | None) -> str:
@@ -24,7 +24,7 @@ def percent(value: float | None) -> str:
     ('12.3%', '−5.0%', '0%')
     """
     if value is None:
-        return NOTHING
+        return NO_VALUE
     rounded = round(100 * value, 1)
     return f"{rounded:.1f}%".replace("-", "−") if rounded else "0%"
 
@@ -39,7 +39,7 @@ def share(value: float) -> str:
 
 
 def unbroken(text: str) -> str:
-    r"""A sentence whose lines end nowhere inside "ε-greedy" or before a percent sign.
+    r"""A sentence that does not break inside "ε-greedy" or before a percent sign.
 
     >>> unbroken("ε-greedy, 5 %")
     'ε\u2011greedy, 5\xa0%'
@@ -48,19 +48,19 @@ def unbroken(text: str) -> str:
 
 
 def between(number: Number, lift: bool = False) -> str:
-    """A 95 % interval, or nothing.
+    """A 95 % interval; empty if it is unknown.
 
     >>> between(Number(1.5, 1.4, 1.6))
     '1.400 to 1.600'
     """
     if number.low is None or number.high is None:
         return ""
-    told = percent if lift else ctr
-    return f"{told(number.low)} to {told(number.high)}"
+    write = percent if lift else ctr
+    return f"{write(number.low)} to {write(number.high)}"
 
 
 def parameters(cell: Cell) -> str:
-    """What a policy was tuned to.
+    """The tuned parameters of a policy.
 
     >>> from topstory.report import Number
     >>> parameters(Cell(1.0, {"alpha": 0.4}, 1, *[Number(1.0)] * 4, False, False))
@@ -70,7 +70,7 @@ def parameters(cell: Cell) -> str:
 
 
 def tip(cell: Cell, bucket: str) -> str:
-    """What is told of a cell on hover."""
+    """The tooltip of a cell."""
     number, lift = (
         (cell.deploy, cell.deploy_lift) if bucket == "deploy" else (cell.learn, cell.learn_lift)
     )

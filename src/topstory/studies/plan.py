@@ -1,4 +1,4 @@
-"""Which runs a study makes: on the tuning log, then with what they chose on the evaluation log."""
+"""Which runs a study makes: a grid on the tuning log, then the best of it on the evaluation log."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from topstory.evaluation import Outcome, Run, Tuning, cost, grid_runs, tuning_of
 from topstory.evaluation.tuning import repeats_at
 from topstory.policies import REGISTRY
-from topstory.studies.settings import REFERENCES, Settings
+from topstory.studies.settings import REFERENCES, StudySettings
 
 TUNING, EVALUATION = "tuning", "evaluation"
 
 
-def tuning_runs(settings: Settings) -> list[Run]:
-    """Every policy, size, parameter and seed; then the references.
+def tuning_runs(settings: StudySettings) -> list[Run]:
+    """A run for every policy, size, parameter and seed; then the references.
 
-    >>> len(tuning_runs(Settings(policies=("ucb",), sizes=(1.0,))))
+    >>> len(tuning_runs(StudySettings(policies=("ucb",), sizes=(1.0,))))
     10
     """
     runs = [run for policy in settings.policies for run in _grid(settings, policy, None)]
@@ -29,18 +29,18 @@ def tuning_runs(settings: Settings) -> list[Run]:
     return runs + reference_runs(settings)
 
 
-def check(settings: Settings) -> None:
-    """Refuse what no run can be made with, before there is a folder or a log."""
+def check_parameters(settings: StudySettings) -> None:
+    """Raise if a parameter is not valid, before a folder or a log is made."""
     for run in tuning_runs(settings):
         REGISTRY[run.policy].explorer.make(dict(run.parameters))
 
 
-def reference_runs(settings: Settings) -> list[Run]:
-    """`random` and `omniscient`, which have nothing to tune and do not learn."""
+def reference_runs(settings: StudySettings) -> list[Run]:
+    """`random` and `omniscient`, which do not learn and have no parameter."""
     return [Run.of(name, {}, 1.0, settings.seed) for name in REFERENCES]
 
 
-def _grid(settings: Settings, policy: str, ridges: Sequence[float] | None) -> list[Run]:
+def _grid(settings: StudySettings, policy: str, ridges: Sequence[float] | None) -> list[Run]:
     return grid_runs(
         policy,
         settings.grid(policy),
@@ -51,8 +51,8 @@ def _grid(settings: Settings, policy: str, ridges: Sequence[float] | None) -> li
     )
 
 
-def tunings(settings: Settings, outcomes: Mapping[Run, Outcome]) -> dict[str, Tuning]:
-    """Each policy's tuning curves, with the paper's ridge of 1."""
+def tunings(settings: StudySettings, outcomes: Mapping[Run, Outcome]) -> dict[str, Tuning]:
+    """The tuning curves of each policy, with the paper's ridge of 1."""
     return {
         policy: tuning_of(
             policy, settings.tune_on, [outcomes[run] for run in _grid(settings, policy, None)]
@@ -61,8 +61,8 @@ def tunings(settings: Settings, outcomes: Mapping[Run, Outcome]) -> dict[str, Tu
     }
 
 
-def ridge_tunings(settings: Settings, outcomes: Mapping[Run, Outcome]) -> dict[str, Tuning]:
-    """The same over the ridges too, that of 1 included; nothing unless they were searched."""
+def ridge_tunings(settings: StudySettings, outcomes: Mapping[Run, Outcome]) -> dict[str, Tuning]:
+    """The same over all ridges, 1 included; empty unless ridges are searched."""
     return {
         policy: tuning_of(
             policy,
@@ -78,18 +78,20 @@ def ridge_tunings(settings: Settings, outcomes: Mapping[Run, Outcome]) -> dict[s
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One policy at one size on the evaluation log: a cell of Table 1, a run for each seed."""
+class EvaluationCell:
+    """A cell of Table 1: one policy at one size on the evaluation log, with a run for each seed."""
 
     policy: str
     size: float
     runs: tuple[Run, ...]
 
 
-def entries(settings: Settings, found: Mapping[str, Tuning]) -> list[Entry]:
+def evaluation_cells(
+    settings: StudySettings, tunings: Mapping[str, Tuning]
+) -> list[EvaluationCell]:
     """What is run on the evaluation log: every policy and size, with its tuned parameter."""
     return [
-        Entry(
+        EvaluationCell(
             policy,
             size,
             tuple(
@@ -97,13 +99,13 @@ def entries(settings: Settings, found: Mapping[str, Tuning]) -> list[Entry]:
                 for repeat in range(repeats_at(size, settings.repeats))
             ),
         )
-        for policy, tuning in found.items()
+        for policy, tuning in tunings.items()
         for size in settings.sizes
     ]
 
 
-def whole_cost(settings: Settings, tuning_events: int, evaluation_events: int) -> float:
-    """How much work a study is, before it has begun: in events of a simple policy."""
+def total_cost(settings: StudySettings, tuning_events: int, evaluation_events: int) -> float:
+    """The work of a whole study, in events of a simple policy; known before it starts."""
     seeds = sum(repeats_at(size, settings.repeats) for size in settings.sizes)
     on_tuning = sum(cost(run) for run in tuning_runs(settings))
     on_evaluation = sum(
@@ -116,5 +118,5 @@ def whole_cost(settings: Settings, tuning_events: int, evaluation_events: int) -
 
 
 def has_ridge(policy: str) -> bool:
-    """Whether the policy's model has a prior's weight to search."""
+    """Whether the model of a policy has a ridge, the weight of its prior."""
     return "ridge" in REGISTRY[policy].model_parameters

@@ -1,4 +1,4 @@
-"""What a study is to do, as data."""
+"""The settings of a study."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Sequence
 
 import msgspec
 
+from topstory.evaluation.comparison import BASELINE
 from topstory.evaluation.run import BUCKETS
 from topstory.evaluation.tuning import RIDGES, SIZES, default_grid, parameter_name
 from topstory.policies import REGISTRY
 
-BASELINE = "egreedy"
 REFERENCES = ("random", "omniscient")
 LEARNERS = tuple(name for name, entry in REGISTRY.items() if entry.tuned)
 
 
-class Settings(msgspec.Struct, frozen=True):
-    """Every run of a study follows from these, and from its logs.
+class StudySettings(msgspec.Struct, frozen=True):
+    """Together with the logs, these determine every run of a study.
 
-    >>> Settings(policies=("ucb",)).grid("ucb")[:2]
+    >>> StudySettings(policies=("ucb",)).grid("ucb")[:2]
     (0.03, 0.06)
     """
 
-    policies: tuple[str, ...] = LEARNERS  # those that learn; references are run beside them
+    policies: tuple[str, ...] = LEARNERS  # those that learn; the references are always run too
     sizes: tuple[float, ...] = SIZES
     epsilons: tuple[float, ...] | None = None
     alphas: tuple[float, ...] | None = None
-    ridges: tuple[float, ...] = ()  # searched beside the paper's fixed 1
+    ridges: tuple[float, ...] = ()  # tried in addition to the paper's fixed 1
     repeats: int | None = None  # None: 1, and 3 at sizes of 5 % and below
     tune_on: str = "deployment"
     seed: int = 0
@@ -37,7 +37,7 @@ class Settings(msgspec.Struct, frozen=True):
         return default_grid(policy) if given is None else given
 
 
-def checked(
+def checked_settings(
     policies: Sequence[str] | None,
     sizes: Sequence[float] | None,
     epsilons: Sequence[float] | None,
@@ -46,16 +46,16 @@ def checked(
     tune_on: str,
     tune_ridge: bool,
     seed: int,
-) -> Settings:
-    """The settings, or a ValueError that says what is wrong with them."""
+) -> StudySettings:
+    """The settings; raises ValueError if they are not valid."""
     names = LEARNERS if policies is None else tuple(dict.fromkeys(policies))
     for name in names:
         parameter_name(name)
     if BASELINE not in names:
-        names = (BASELINE, *names)  # what lifts are over
+        names = (BASELINE, *names)  # lifts are over it
     if tune_on not in BUCKETS:
         raise ValueError(f"tune_on must be 'deployment' or 'learning', got {tune_on!r}")
-    return Settings(
+    return StudySettings(
         policies=names,
         sizes=SIZES if sizes is None else tuple(dict.fromkeys(map(float, sizes))),
         epsilons=None if epsilons is None else tuple(dict.fromkeys(map(float, epsilons))),

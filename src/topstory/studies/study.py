@@ -1,4 +1,4 @@
-"""The paper's experiments, end to end (§5.5): tune every policy, then judge it on another log."""
+"""The paper's experiments, end to end (§5.5): tune each policy, then evaluate it on another log."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Any
 from topstory.engines import Engine
 from topstory.engines import engine as named_engine
 from topstory.evaluation import Outcome, Run, cost, play_all
+from topstory.evaluation.warm_start import needs_offset
 from topstory.events import EventLog
-from topstory.studies.logs.simulated import SCALES, Simulated
-from topstory.studies.logs.sources import Logs, OwnLogs, Source, check_explored
-from topstory.studies.logs.summaries import called, summarise
-from topstory.studies.logs.warnings import StudyWarning, cautions
+from topstory.studies.logs.simulated import SCALES, SimulatedLogs
+from topstory.studies.logs.sources import Logs, LogSource, OwnLogs, check_exploration
+from topstory.studies.logs.summaries import role_name, summarise
+from topstory.studies.logs.warnings import StudyWarning, study_warnings
 from topstory.studies.plan import (
     EVALUATION,
     TUNING,
-    check,
-    entries,
+    check_parameters,
+    evaluation_cells,
     reference_runs,
     ridge_tunings,
+    total_cost,
     tuning_runs,
     tunings,
-    whole_cost,
 )
-from topstory.studies.report.version import made_by
 from topstory.studies.result import Study
-from topstory.studies.run_log import Journal
-from topstory.studies.settings import Settings, checked
+from topstory.studies.run_log import RunLog, made_by
+from topstory.studies.settings import StudySettings, checked_settings
 
 Progress = Callable[[str, float, float], object]
 
@@ -56,21 +56,22 @@ def study(
 ) -> Study:
     """Run the paper's whole evaluation, and record every run in a folder as it finishes.
 
-    Called again on the same folder it goes on where it was, and repeats nothing. `Study.write`
-    writes the tables, the figures and the report beside the records.
+    Called again on the same folder, it continues and repeats no run. `Study.write` writes the
+    tables, the figures and the report to that folder.
 
     Args:
         out: the folder.
-        scale: how large the simulated logs are: `demo` (0.5 M events to tune on, 3 M to judge on)
-            or `paper` (4.7 M and 36 M).
-        tuning: your own log to choose parameters on, with `evaluation`, instead of simulated ones.
-        evaluation: your own log to judge policies on.
-        exploration: a log of random exploration that the warm policies' offsets are fitted on, and
-            features if the logs are raw: with profiles, and contexts of the constant alone.
-        support: of features learned from raw logs: the least share of users that must have a
-            category, a number or numbers by field; by default the paper's 0.1, and 0.01 for
+        scale: size of the simulated logs: `demo` (0.5 M events to tune on, 3 M to evaluate on) or
+            `paper` (4.7 M and 36 M).
+        tuning: your own log to tune parameters on, together with `evaluation`, instead of
             simulated logs.
-        policies: names of those to compare; by default all ten that learn.
+        evaluation: your own log to evaluate the policies on.
+        exploration: a log of random exploration to fit the offsets of warm policies on; and
+            features, if the logs are raw (they have profiles, and contexts with only the constant).
+        support: for features learned from raw logs: the smallest share of users that a category
+            needs to be kept, one number or a number by field; by default the paper's 0.1, and 0.01
+            for simulated logs.
+        policies: names of the policies to compare; by default all that learn.
         sizes: the shares of retained events to learn from; by default the paper's six.
         epsilons: values of ε to try.
         alphas: values of α to try.
@@ -80,11 +81,11 @@ def study(
         tune_ridge: search the ridge of linear models as well.
         seed: the first seed, and that of the simulated world.
         engine: `serial`, `local` (all cores), `ray`, or an engine.
-        progress: called with (what is done, work done, work in all).
+        progress: called with (what is being done, work done, work in all).
 
     Warns:
-        StudyWarning: if the logs cannot show what is asked, such as what features are worth where
-            contexts are the constant alone.
+        StudyWarning: if the logs cannot answer what is asked, such as what features are worth when
+            contexts hold only the constant.
         NotUniformWarning: if a log's articles were not shown uniformly at random.
 
     >>> import tempfile
@@ -109,40 +110,42 @@ def study(
     where = named_engine(engine)
     if repeats is None and tuning is None and scale in SCALES:
         repeats = SCALES[scale].repeats
-    settings = checked(policies, sizes, epsilons, alphas, repeats, tune_on, tune_ridge, seed)
-    check(settings)
-    source: Source
+    settings = checked_settings(
+        policies, sizes, epsilons, alphas, repeats, tune_on, tune_ridge, seed
+    )
+    check_parameters(settings)
+    source: LogSource
     if tuning is not None and evaluation is not None:
         if scale != "demo":
             raise ValueError(
-                f"scale {scale!r} is of simulated logs, and these are your own: leave it out"
+                f"scale {scale!r} applies only to simulated logs; leave it out for your own logs"
             )
-        if any("warm" in name for name in settings.policies):
-            check_explored(tuning, exploration)
+        if any(map(needs_offset, settings.policies)):
+            check_exploration(tuning, exploration)
         source = OwnLogs(tuning, evaluation, exploration, Path(out), where, seed, support)
     elif tuning is not None or evaluation is not None or exploration is not None:
-        raise ValueError("logs of your own come in pairs: give both tuning and evaluation")
+        raise ValueError("a study of your own logs needs both a tuning and an evaluation log")
     elif scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
     else:
-        source = Simulated(SCALES[scale], seed, Path(out), where, support)
-    with Journal(Path(out), source.known_by, made_by()) as journal:
-        return _Sitting(settings, source, where, journal, progress).study()
+        source = SimulatedLogs(SCALES[scale], seed, Path(out), where, support)
+    with RunLog(Path(out), source.identities, made_by()) as run_log:
+        return _Session(settings, source, where, run_log, progress).study()
 
 
-class _Sitting:
-    """One call of `study`: makes the runs that no earlier one has made."""
+class _Session:
+    """One call of `study`: makes the runs that no earlier call has made."""
 
     def __init__(
         self,
-        settings: Settings,
-        source: Source,
+        settings: StudySettings,
+        source: LogSource,
         engine: Engine,
-        journal: Journal,
+        run_log: RunLog,
         progress: Progress | None,
     ) -> None:
         self.settings, self.source, self.engine = settings, source, engine
-        self.journal, self.session = journal, journal.session
+        self.run_log, self.number = run_log, run_log.session
         self.progress = progress
         self.done, self.total = 0.0, 1.0
         self.warned: set[str] = set()
@@ -151,58 +154,63 @@ class _Sitting:
         tuned = self._stage(TUNING, tuning_runs(self.settings))
         curves = tunings(self.settings, tuned)
         ridged = ridge_tunings(self.settings, tuned)
-        judged = [run for entry in entries(self.settings, curves) for run in entry.runs]
-        judged += [run for entry in entries(self.settings, ridged) for run in entry.runs]
-        judged = list(dict.fromkeys(judged)) + reference_runs(self.settings)
-        found = self._stage(EVALUATION, judged)
+        runs = [
+            run
+            for found in (curves, ridged)
+            for cell in evaluation_cells(self.settings, found)
+            for run in cell.runs
+        ]
+        evaluated = self._stage(
+            EVALUATION, list(dict.fromkeys(runs)) + reference_runs(self.settings)
+        )
         return Study(
-            folder=self.journal.folder,
+            folder=self.run_log.folder,
             settings=self.settings,
-            logs=dict(self.journal.summaries),
+            logs=dict(self.run_log.summaries),
             tunings=curves,
             ridge_tunings=ridged,
             tuned=tuned,
-            evaluated=found,
-            seconds=self.journal.seconds,
+            evaluated=evaluated,
+            seconds=self.run_log.seconds,
             engine=self.engine.name,
-            known_by=self.source.known_by,
+            identities=self.source.identities,
             options=self.source.options,
         )
 
     def _stage(self, stage: str, runs: Sequence[Run]) -> Mapping[Run, Outcome]:
-        recorded = self.journal.outcomes(stage)
+        recorded = self.run_log.outcomes(stage)
         missing = [run for run in runs if run not in recorded]
         if missing:
             logs = self._logs()
             log = logs.tuning if stage == TUNING else logs.evaluation
-            self.total = whole_cost(self.settings, len(logs.tuning), len(logs.evaluation))
+            self.total = total_cost(self.settings, len(logs.tuning), len(logs.evaluation))
             self.done += sum(cost(run) for run in runs if run in recorded) * len(log)
             given: dict[str, Any] = {}
-            if any("warm" in run.policy for run in missing):
+            if any(needs_offset(run.policy) for run in missing):
                 given["offset"] = logs.offset(log)
-            for outcome in play_all(missing, log, self.engine, given, called(stage)):
-                self.journal.record(stage, outcome, self.session)
+            for outcome in play_all(missing, log, self.engine, given, role_name(stage)):
+                self.run_log.record(stage, outcome, self.number)
                 self.done += cost(outcome.run) * len(log)
-                self._tell(f"{stage}: {outcome.run.policy}")
-            recorded = self.journal.outcomes(stage)
+                self._report_progress(f"{stage}: {outcome.run.policy}")
+            recorded = self.run_log.outcomes(stage)
         return {run: recorded[run] for run in runs}
 
     def _logs(self) -> Logs:
-        self._tell("making the logs ready")
+        self._report_progress("preparing the logs")
         logs = self.source.logs
         for role, log in (
             ("tuning", logs.tuning),
             ("evaluation", logs.evaluation),
             ("exploration", logs.exploration),
         ):
-            if log is not None and role not in self.journal.summaries:
-                self.journal.describe(summarise(role, log))
-        for caution in cautions(self.settings.policies, self.journal.summaries):
-            if caution not in self.warned:
-                self.warned.add(caution)
-                warnings.warn(caution, StudyWarning, stacklevel=5)
+            if log is not None and role not in self.run_log.summaries:
+                self.run_log.describe(summarise(role, log))
+        for message in study_warnings(self.settings.policies, self.run_log.summaries):
+            if message not in self.warned:
+                self.warned.add(message)
+                warnings.warn(message, StudyWarning, stacklevel=5)
         return logs
 
-    def _tell(self, what: str) -> None:
+    def _report_progress(self, what: str) -> None:
         if self.progress is not None:
             self.progress(what, self.done, self.total)

@@ -15,17 +15,17 @@ from topstory.events.formats.registry import WRITERS
 @pytest.mark.parametrize("to", ["dsjson", "jsonl"])
 @pytest.mark.parametrize("name", ["uniform", "recorded", "empty"])
 def test_the_file_is_the_librarys(logs: Path, tmp_path: Path, to: str, name: str) -> None:
-    told = answer("export", logs / name, tmp_path / "ours", "--to", to)
+    report = answer("export", logs / name, tmp_path / "ours", "--to", to)
     log = ts.EventLog.read(logs / name)
     theirs = export(log, to, tmp_path / "theirs")
-    assert told["events"] == len(log)
-    assert told["to"] == to
-    assert [Path(path).read_bytes() for path in told["files"]] == [p.read_bytes() for p in theirs]
+    assert report["events"] == len(log)
+    assert report["to"] == to
+    assert [Path(path).read_bytes() for path in report["files"]] == [p.read_bytes() for p in theirs]
 
 
-def test_people_are_told_in_a_sentence(logs: Path, tmp_path: Path) -> None:
-    told = run("export", logs / "plain", tmp_path / "week.npz", "--to", "obp").stdout
-    assert told.split() == f"4,000 events into {tmp_path / 'week.npz'}".split()
+def test_without_json_it_prints_a_sentence(logs: Path, tmp_path: Path) -> None:
+    printed = run("export", logs / "plain", tmp_path / "week.npz", "--to", "obp").stdout
+    assert printed.split() == f"Wrote 4,000 events to {tmp_path / 'week.npz'}".split()
 
 
 def test_an_unknown_format_is_wrong_usage(logs: Path, tmp_path: Path) -> None:

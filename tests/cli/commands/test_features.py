@@ -24,12 +24,12 @@ def raw(tmp_path: Path) -> Path:
 
 def test_fit_apply_and_show_do_what_the_library_does(raw: Path, tmp_path: Path) -> None:
     model, out = tmp_path / "model", tmp_path / "out"
-    told = answer("features", "fit", raw, model, *FIT)
+    report = answer("features", "fit", raw, model, *FIT)
     log = little_log()
     wanted = ts.FeatureBuilder(clusters=2, support=0.0, ridge=1.0, engine="serial")
     wanted.fit_folder(raw)
-    assert told == msgspec.json.decode(msgspec.json.encode(describe(wanted)))
-    assert answer("features", "show", model) == told
+    assert report == msgspec.json.decode(msgspec.json.encode(describe(wanted)))
+    assert answer("features", "show", model) == report
     assert answer("features", "apply", raw, model, out) == {
         "events": 2000,
         "users": 40,
@@ -58,35 +58,37 @@ def test_a_log_larger_than_memory_is_read_again_or_by_mini_batches(
     assert (batches["scored_on"], batches["iterations"]) == ("last batch", 2)
 
 
-def test_what_the_log_loss_is_of_is_told_by_how_it_was_learned(raw: Path, tmp_path: Path) -> None:
+def test_the_printed_log_loss_names_the_events_it_was_measured_on(
+    raw: Path, tmp_path: Path
+) -> None:
     model = tmp_path / "model"
     printed = run("features", "fit", raw, model, *FIT).stdout
-    assert "on events held out, after " in printed
+    assert "on held-out events, after " in printed
     assert " iterations" in printed
     run("features", "fit", raw, model, *FIT, "--passes", "2")
     printed = run("features", "show", model).stdout
-    assert "on the last batch before it was learned from, after 2 batches" in printed
-    assert "held out" not in printed
+    assert "on the last batch, before learning from it, after 2 batches" in printed
+    assert "held-out" not in printed
     ts.FeatureBuilder(clusters=2, support=0.0, held_out=0.0).fit(little_log()).save(model)
     printed = run("features", "show", model).stdout
-    assert "on the events learned from, after " in printed
+    assert "on the training events, after " in printed
 
 
-def test_clusters_are_told_in_words_and_drawn(raw: Path, tmp_path: Path) -> None:
+def test_clusters_are_shown_in_words_and_drawn(raw: Path, tmp_path: Path) -> None:
     run("features", "fit", raw, tmp_path / "model", *FIT)
     picture = tmp_path / "memberships.svg"
     printed = run("features", "show", tmp_path / "model", "--picture", picture).stdout
-    for word in ("likes=opera", "tags=stage", "like ", "largest membership"):
+    for word in ("likes=opera", "tags=stage", "likes ", "largest membership"):
         assert word in printed
     assert "<svg" in picture.read_text()
 
 
-def test_categories_the_model_does_not_know_are_told(raw: Path, tmp_path: Path) -> None:
+def test_unknown_categories_are_reported(raw: Path, tmp_path: Path) -> None:
     run("features", "fit", raw, tmp_path / "model", *FIT)
     strange = {"gender": ["x"] * 40, "likes": [["golf"]] * 40}
     little_log(profiles=strange).write(tmp_path / "strange")
     printed = run("features", "apply", tmp_path / "strange", tmp_path / "model", tmp_path / "out")
-    assert "Ignored: 40 times a category of gender" in printed.stdout
+    assert "Ignored 40 values of gender" in printed.stdout
 
 
 def test_applying_never_overwrites_the_raw_profiles(raw: Path, tmp_path: Path) -> None:
@@ -102,7 +104,7 @@ def test_applying_never_overwrites_the_raw_profiles(raw: Path, tmp_path: Path) -
     assert (log.dimension, log.profiles is None) == (3, False)
 
 
-def test_what_cannot_be_done_is_one_sentence(logs: Path, raw: Path, tmp_path: Path) -> None:
+def test_every_failure_is_one_sentence(logs: Path, raw: Path, tmp_path: Path) -> None:
     model = tmp_path / "model"
     for arguments, sentence in (
         (("fit", logs / "uniform", model), "no raw profiles of its users"),
@@ -152,7 +154,7 @@ def test_a_picture_is_svg_and_is_named_so(raw: Path, tmp_path: Path) -> None:
     run("features", "fit", raw, tmp_path / "model", *FIT)
     picture = tmp_path / "memberships.png"
     failed = run("features", "show", tmp_path / "model", "--picture", picture, status=2)
-    assert "is drawn as SVG" in words(failed.stderr)
+    assert "the picture is SVG" in words(failed.stderr)
     assert not picture.exists()
 
 

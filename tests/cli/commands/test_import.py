@@ -23,12 +23,12 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_says_what_it_read_and_what_it_skipped(file: Path, tmp_path: Path) -> None:
-    told = run("import", "r6b", file, tmp_path / "log").stdout
-    assert "200 events into" in told
-    assert "201 rows" in told
-    assert "Skipped 1 row: not `time article click" in told
-    assert f"first at {file}:201: broken\n" in told
+def test_it_reports_what_it_read_and_what_it_skipped(file: Path, tmp_path: Path) -> None:
+    printed = run("import", "r6b", file, tmp_path / "log").stdout
+    assert "Wrote 200 events to" in printed
+    assert "201 rows" in printed
+    assert "Skipped 1 row: not `time article click" in printed
+    assert f"first at {file}:201: broken\n" in printed
 
 
 def test_the_log_is_there_for_the_other_commands(file: Path, tmp_path: Path) -> None:
@@ -44,12 +44,12 @@ def test_json_is_the_report(file: Path, tmp_path: Path) -> None:
     assert report["first"][reason] == {"file": str(file), "line": 201, "text": "broken"}
 
 
-def test_rows_left_out_are_told(tmp_path: Path) -> None:
+def test_rows_left_out_are_reported(tmp_path: Path) -> None:
     log = FIXTURE / "men.csv"
-    told = run("import", "obd", log, tmp_path / "log", "-o", "position=1").stdout
+    printed = run("import", "obd", log, tmp_path / "log", "-o", "position=1").stdout
     others = sum(row.split(",")[3] != "1" for row in log.read_text().splitlines()[1:])
-    assert "300 rows" in told
-    assert f"\nLeft out {others} rows: {OTHER_POSITION}\n  first at {log}:" in told
+    assert "300 rows" in printed
+    assert f"\nLeft out {others} rows: {OTHER_POSITION}\n  first at {log}:" in printed
     report = answer("import", "obd", log, tmp_path / "log", "-o", "position=1")
     assert report["left_out"] == {OTHER_POSITION: others}
 
@@ -57,8 +57,8 @@ def test_rows_left_out_are_told(tmp_path: Path) -> None:
 def test_a_remark_on_a_file_has_no_line(tmp_path: Path) -> None:
     file = tmp_path / "day.csv"
     file.write_text("timestamp,user,pool,shown,payoff\n1,1,a|b,a,0\n2,1,a|b,a,0\n")
-    told = run("import", "csv", file, file, tmp_path / "log").stdout
-    assert f"Kept 1 row: {UNORDERED_FILES}\n  first at {file}\n" in told
+    printed = run("import", "csv", file, file, tmp_path / "log").stdout
+    assert f"Kept 1 row: {UNORDERED_FILES}\n  first at {file}\n" in printed
 
 
 def test_the_bars_total_is_the_size_of_the_files_a_pattern_stands_for(
@@ -86,8 +86,8 @@ def test_failures_are_one_sentence_and_leave_nothing(file: Path, tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["day.txt"]
 
 
-def test_wrong_usage_is_told(file: Path, tmp_path: Path) -> None:
-    assert "none is called 'r7'" in words(run("import", "r7", file, tmp_path, status=2).stderr)
+def test_wrong_usage_exits_with_2(file: Path, tmp_path: Path) -> None:
+    assert "no format is called 'r7'" in words(run("import", "r7", file, tmp_path, status=2).stderr)
     run("import", "r6b", file, status=2)
     run("import", "r6b", file, tmp_path, "--max-bad", 3, status=2)
     assert "NAME=VALUE" in words(run("import", "r6b", file, tmp_path, "-o", "x", status=2).stderr)

@@ -1,4 +1,4 @@
-"""`topstory inspect` says what `ts.inspect` finds, without waiting for numba."""
+"""`topstory inspect` prints what `ts.inspect` finds, without importing numba."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def test_days_and_the_most_shown_articles_are_listed(logs: Path) -> None:
     assert found.by_article[10].article not in printed
 
 
-def test_standouts_are_listed(logs: Path) -> None:
+def test_articles_shown_too_often_or_too_rarely_are_listed(logs: Path) -> None:
     found = ts.inspect(ts.EventLog.read(logs / "biased"))
     printed = run("inspect", logs / "biased").stdout
-    assert "standing out" in printed
+    assert "not as expected" in printed
     assert f"{found.uniformity.standouts[0].expected:,.1f}" in printed
 
 

@@ -1,4 +1,4 @@
-"""`topstory replay` says what `ts.replay` finds."""
+"""`topstory replay` prints what `ts.compare` and `ts.replay` find."""
 
 from __future__ import annotations
 
@@ -12,50 +12,69 @@ import topstory as ts
 from topstory.policies import REGISTRY
 
 
-def same_bucket(told: dict[str, Any], bucket: Any) -> bool:
+def same_bucket(printed: dict[str, Any], bucket: Any) -> bool:
     return bool(
-        told["trials"] == bucket.trials
-        and told["payoff"] == bucket.payoff
-        and told["ctr"] == bucket.ctr
-        and told["interval"] == list(bucket.interval)
-        and told["relative_ctr"] == bucket.relative_ctr
-        and told["relative_interval"] == list(bucket.relative_interval)
-        and told["weighted_ctr"] == bucket.weighted_ctr
-        and told["weighted_interval"] == list(bucket.weighted_interval)
-        and told["weighted_relative_ctr"] == bucket.weighted_relative_ctr
+        printed["trials"] == bucket.trials
+        and printed["payoff"] == bucket.payoff
+        and printed["ctr"] == bucket.ctr
+        and printed["interval"] == list(bucket.interval)
+        and printed["relative_ctr"] == bucket.relative_ctr
+        and printed["relative_interval"] == list(bucket.relative_interval)
+        and printed["weighted_ctr"] == bucket.weighted_ctr
+        and printed["weighted_interval"] == list(bucket.weighted_interval)
+        and printed["weighted_relative_ctr"] == bucket.weighted_relative_ctr
     )
 
 
 def test_json_equals_the_python_api(logs: Path) -> None:
-    told = answer(
+    report = answer(
         *("replay", logs / "uniform", "--policy", "linucb-hybrid", "--alpha", 0.4),
         *("--ridge", 3, "--shared-ridge", 2, "--size", 0.5, "--seed", 7),
     )
     log = ts.EventLog.read(logs / "uniform")
     policy = ts.policy("linucb-hybrid", alpha=0.4, ridge=3.0, shared_ridge=2.0, seed=7)
     result = ts.replay(policy, log, size=0.5, seed=7)
-    (found,) = told["policies"]
+    (found,) = report["policies"]
     assert same_bucket(found["deployment"], result.deployment)
     assert same_bucket(found["learning"], result.learning)
     assert found["parameters"] == {"alpha": 0.4, "ridge": 3.0, "shared_ridge": 2.0}
     assert found["paper"] == "linucb (hybrid)"
     assert found["deployment_lift"] is None
-    assert (told["format"], told["version"]) == ("topstory-replay", 1)
-    assert told["random_ctr"] == result.random_ctr
-    assert told["events"] == told["kept"] == len(log)
-    assert (told["size"], told["seed"]) == (0.5, 7)
-    assert told["uniformity"]["p_value"] == log.uniformity().p_value
-    assert told["lost"] is told["warm"] is None
-    assert told["warnings"] == []
+    assert (report["format"], report["version"]) == ("topstory-replay", 1)
+    assert report["random_ctr"] == result.random_ctr
+    assert report["events"] == report["kept"] == len(log)
+    assert (report["size"], report["seed"]) == (0.5, 7)
+    assert report["uniformity"]["p_value"] == log.uniformity().p_value
+    assert report["lost"] is report["warm"] is None
+    assert report["warnings"] == []
+
+
+@pytest.mark.parametrize("log", ["uniform", "recorded"])
+def test_every_number_is_that_of_compare(logs: Path, log: str) -> None:
+    report = answer("replay", logs / log, "--policy", "all", "--alpha", 0.2, "--seed", 3)
+    found = ts.compare("all", ts.EventLog.read(logs / log), alpha=0.2, seed=3)
+    assert report["events"] == len(found.log)
+    assert list(found.results) == [policy["policy"] for policy in report["policies"]]
+    rows = {(row["policy"], row["bucket"]): row for row in found.table().to_pylist()}
+    for policy in report["policies"]:
+        for bucket in ("deployment", "learning"):
+            row, printed = rows[policy["policy"], bucket], policy[bucket]
+            assert same_bucket(printed, getattr(found.results[policy["policy"]], bucket))
+            assert [row[name] for name in ("trials", "payoff", "ctr", "relative_ctr")] == [
+                printed[name] for name in ("trials", "payoff", "ctr", "relative_ctr")
+            ]
+            assert [row["low"], row["high"]] == printed["interval"]
+            assert row["lift"] == policy[f"{bucket}_lift"]["value"]
+            assert [row["lift_low"], row["lift_high"]] == policy[f"{bucket}_lift"]["interval"]
 
 
 def test_the_lift_over_egreedy_is_the_library_s(logs: Path) -> None:
-    told = answer("replay", logs / "uniform", "--policy", "egreedy", "--policy", "ucb")
+    report = answer("replay", logs / "uniform", "--policy", "egreedy", "--policy", "ucb")
     log = ts.EventLog.read(logs / "uniform")
     base, ucb = (ts.replay(ts.policy(name), log) for name in ("egreedy", "ucb"))
     for bucket in ("deployment", "learning"):
         lift = ts.lift(ucb, base, bucket)
-        assert told["policies"][1][f"{bucket}_lift"] == {
+        assert report["policies"][1][f"{bucket}_lift"] == {
             "value": lift.value,
             "interval": list(lift.interval),
         }
@@ -63,14 +82,14 @@ def test_the_lift_over_egreedy_is_the_library_s(logs: Path) -> None:
 
 @pytest.mark.parametrize("log", ["uniform", "plain"])
 def test_all_replays_the_twelve_in_the_registry_s_order(logs: Path, log: str) -> None:
-    told = answer("replay", logs / log, "--policy", "all", "--alpha", 0.2, "--epsilon", 0.3)
-    assert [policy["policy"] for policy in told["policies"]] == list(REGISTRY)
-    for policy in told["policies"]:
+    report = answer("replay", logs / log, "--policy", "all", "--alpha", 0.2, "--epsilon", 0.3)
+    assert [policy["policy"] for policy in report["policies"]] == list(REGISTRY)
+    for policy in report["policies"]:
         assert policy["deployment"]["trials"] > 0
         name = policy["policy"]
         assert policy["parameters"].get("alpha") == (0.2 if "ucb" in name else None)
         assert policy["parameters"].get("epsilon") == (0.3 if "egreedy" in name else None)
-    assert told["warm"]["articles"] > 0
+    assert report["warm"]["articles"] > 0
 
 
 def test_the_table_of_all_has_the_paper_s_names_and_the_lift(logs: Path) -> None:
@@ -81,19 +100,21 @@ def test_the_table_of_all_has_the_paper_s_names_and_the_lift(logs: Path) -> None
         for entry in REGISTRY.values()
     ]
     assert places == sorted(places)
-    assert "The lift is over ε-greedy" in printed
+    assert "Lifts are over ε-greedy" in printed
     assert max(map(len, rows[: places[-1]])) <= 90  # 80, but for the pool-weighted CTR
 
 
 def test_names_may_be_separated_by_commas(logs: Path) -> None:
-    told = answer("replay", logs / "uniform", "--policy", "ucb, random", "--policy", "egreedy,ucb")
-    assert [policy["policy"] for policy in told["policies"]] == ["ucb", "random", "egreedy"]
+    report = answer(
+        "replay", logs / "uniform", "--policy", "ucb, random", "--policy", "egreedy,ucb"
+    )
+    assert [policy["policy"] for policy in report["policies"]] == ["ucb", "random", "egreedy"]
 
 
 def test_delta_is_turned_into_an_alpha(logs: Path) -> None:
-    told = answer("replay", logs / "uniform", "--policy", "ucb", "--delta", 0.05)
+    report = answer("replay", logs / "uniform", "--policy", "ucb", "--delta", 0.05)
     alpha = ts.UpperConfidence.from_delta(0.05).alpha
-    assert told["policies"][0]["parameters"] == {"alpha": alpha}
+    assert report["policies"][0]["parameters"] == {"alpha": alpha}
 
 
 def test_the_table_of_one_policy_has_both_buckets(logs: Path, tmp_path: Path) -> None:
@@ -105,7 +126,7 @@ def test_the_table_of_one_policy_has_both_buckets(logs: Path, tmp_path: Path) ->
         assert f"[{low:.4f}…{high:.4f}]" in printed
         assert f"{bucket.relative_ctr:.3f}" in printed
         assert f"{bucket.trials:,}" in printed
-    assert f"random's CTR {result.random_ctr:.4f}" in printed
+    assert f"random policy's CTR, {result.random_ctr:.4f}" in printed
     assert "20,000 events" in printed
     assert "25.0%" in printed
     assert "pool-weighted" in printed  # the pools of the simulated hours differ in size
@@ -121,14 +142,14 @@ def test_pool_weighted_ctr_is_shown_where_pool_sizes_vary(logs: Path) -> None:
     assert "2 to 3 articles" in printed
 
 
-def test_the_share_lost_to_rejection_sampling_is_told(logs: Path) -> None:
+def test_the_share_lost_to_rejection_sampling_is_reported(logs: Path) -> None:
     result = ts.replay(ts.policy("ucb"), ts.EventLog.read(logs / "recorded"))
     assert result.lost > 0.1
     assert answer("replay", logs / "recorded", "--policy", "ucb")["lost"] == result.lost
     assert f"{result.lost:.1%}" in run("replay", logs / "recorded", "--policy", "ucb").stdout
 
 
-def test_a_biased_log_is_warned_of_once_and_on_standard_error(logs: Path) -> None:
+def test_a_biased_log_gives_one_warning_on_standard_error(logs: Path) -> None:
     result = run("replay", logs / "biased", "--policy", "egreedy,ucb", "--json")
     assert result.stderr.count("not shown uniformly at random") == 1
     assert result.stderr.startswith("WARNING: ")
@@ -138,16 +159,16 @@ def test_a_biased_log_is_warned_of_once_and_on_standard_error(logs: Path) -> Non
 
 
 def test_without_warm_from_offsets_come_from_the_first_tenth(logs: Path) -> None:
-    told = answer("replay", logs / "uniform", "--policy", "ucb-warm,ucb")
+    report = answer("replay", logs / "uniform", "--policy", "ucb-warm,ucb")
     log = ts.EventLog.read(logs / "uniform")
     offset = ts.fit_warm_offset(log[:2_000]).table(log.articles)
-    assert told["warm"] == {"source": "first tenth", "events": 2_000, "articles": 41}
-    assert told["events"] == 18_000
+    assert report["warm"] == {"source": "first tenth", "events": 2_000, "articles": 41}
+    assert report["events"] == 18_000
     warm = ts.replay(ts.policy("ucb-warm", offset=offset), log[2_000:])
-    assert same_bucket(told["policies"][0]["deployment"], warm.deployment)
+    assert same_bucket(report["policies"][0]["deployment"], warm.deployment)
     # Every policy of the comparison saw the same events.
     assert same_bucket(
-        told["policies"][1]["learning"], ts.replay(ts.policy("ucb"), log[2_000:]).learning
+        report["policies"][1]["learning"], ts.replay(ts.policy("ucb"), log[2_000:]).learning
     )
     printed = run("replay", logs / "uniform", "--policy", "ucb-warm").stdout
     assert "first tenth (2,000 events)" in printed
@@ -155,19 +176,19 @@ def test_without_warm_from_offsets_come_from_the_first_tenth(logs: Path) -> None
 
 
 def test_warm_from_leaves_the_whole_log_to_replay(logs: Path) -> None:
-    told = answer(
+    report = answer(
         *("replay", logs / "uniform", "--policy", "egreedy-warm"),
         *("--warm-from", logs / "explored"),
     )
-    assert told["events"] == 20_000
-    assert told["warm"]["source"] == str(logs / "explored")
-    assert told["warm"]["events"] == 5_000
+    assert report["events"] == 20_000
+    assert report["warm"]["source"] == str(logs / "explored")
+    assert report["warm"]["events"] == 5_000
 
 
 def test_the_same_seed_gives_the_same_answer(logs: Path) -> None:
     def once() -> list[tuple[int, float]]:
-        told = answer("replay", logs / "plain", "--policy", "all", "--seed", 3)
-        return [(p["learning"]["trials"], p["deployment"]["payoff"]) for p in told["policies"]]
+        report = answer("replay", logs / "plain", "--policy", "all", "--seed", 3)
+        return [(p["learning"]["trials"], p["deployment"]["payoff"]) for p in report["policies"]]
 
     assert once() == once()
 

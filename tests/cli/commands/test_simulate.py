@@ -16,15 +16,15 @@ WORLD = ("--users", 2000, "--events", 5000)
 
 
 def test_the_folder_is_the_librarys_log(tmp_path: Path) -> None:
-    told = answer("simulate", tmp_path / "day", *WORLD, "--seed", 3, "--visits-seed", 4)
+    report = answer("simulate", tmp_path / "day", *WORLD, "--seed", 3, "--visits-seed", 4)
     log = ts.EventLog.read(tmp_path / "day")
     same = ts.TodayModule(3, users=2000).random_log(5000, seed=4)
     assert np.array_equal(log.payoff, same.payoff)
     assert np.array_equal(log.position, same.position)
-    assert (told["events"], told["articles"]) == (5000, len(log.articles))
-    assert told["ctr"] == pytest.approx(log.ctr)
+    assert (report["events"], report["articles"]) == (5000, len(log.articles))
+    assert report["ctr"] == pytest.approx(log.ctr)
     files = [path for path in (tmp_path / "day").rglob("*") if path.is_file()]
-    assert told["bytes"] == sum(path.stat().st_size for path in files)
+    assert report["bytes"] == sum(path.stat().st_size for path in files)
     assert "5,000 simulated events" in run("simulate", tmp_path / "day", *WORLD).stdout
 
 
@@ -38,8 +38,8 @@ def test_raw_keeps_the_profiles(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["day.txt", "day.gz"])
 def test_yahoos_text_comes_back_as_the_same_log(tmp_path: Path, name: str) -> None:
-    told = answer("simulate", tmp_path / name, *WORLD, "--format", "r6a")
-    assert told["bytes"] == (tmp_path / name).stat().st_size
+    report = answer("simulate", tmp_path / name, *WORLD, "--format", "r6a")
+    assert report["bytes"] == (tmp_path / name).stat().st_size
     report = import_log("r6a", tmp_path / name, tmp_path / "back", strict=True)
     back, same = ts.EventLog.read(tmp_path / "back"), ts.TodayModule(users=2000).random_log(5000)
     assert report.events == 5000
@@ -61,7 +61,7 @@ def test_the_export_is_the_same_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (("--raw", "--format", "r6a"), 2, "no place for raw profiles"),
+        (("--raw", "--format", "r6a"), 2, "cannot hold raw profiles"),
         (("--events", "0"), 2, "--events"),
         (("--format", "xml"), 2, "--format"),
         (("--users", "99999999999"), 1, "users must be at most 2147483647"),

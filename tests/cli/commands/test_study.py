@@ -33,7 +33,7 @@ def given(logs: Path) -> tuple[object, ...]:
 def test_it_writes_all_its_files_and_says_where_the_report_is(logs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     printed = run("study", out, *given(logs)).stdout
-    assert f"The report: {out / 'report.html'}" in printed
+    assert f"Report: {out / 'report.html'}" in printed
     assert "ε-greedy" in printed
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     # Too few trials here for Figure 3: no article was chosen 100 times.
@@ -45,7 +45,7 @@ def test_it_writes_all_its_files_and_says_where_the_report_is(logs: Path, tmp_pa
 
 
 def test_it_tells_what_study_finds(logs: Path, tmp_path: Path) -> None:
-    told = answer("study", tmp_path / "one", *given(logs))
+    report = answer("study", tmp_path / "one", *given(logs))
     read: dict[str, Any] = {
         role: ts.EventLog.read(logs / name)
         for role, name in (
@@ -63,35 +63,35 @@ def test_it_tells_what_study_finds(logs: Path, tmp_path: Path) -> None:
         alphas=[0.2],
     )
     wanted = [row.cells[0].deploy.value for row in found.report().table.rows]
-    assert [row["cells"][0]["deploy"]["value"] for row in told["table"]["rows"]] == wanted
-    assert told["replays"] == len(found.tuned) + len(found.evaluated)
+    assert [row["cells"][0]["deploy"]["value"] for row in report["table"]["rows"]] == wanted
+    assert report["replays"] == len(found.tuned) + len(found.evaluated)
 
 
 def test_without_logs_it_simulates_them_and_learns_features(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SCALES, "demo", Scale(20_000, 20_000, 30_000, users=5_000))
-    told = answer("study", tmp_path / "out", *SMALL)
-    assert [row["policy"] for row in told["table"]["rows"]] == ["egreedy", "ucb", "ucb-warm"]
+    report = answer("study", tmp_path / "out", *SMALL)
+    assert [row["policy"] for row in report["table"]["rows"]] == ["egreedy", "ucb", "ucb-warm"]
     assert (tmp_path / "out" / "features.safetensors").exists()
     again = answer("study", tmp_path / "out", *SMALL)
-    assert again["table"] == told["table"]
+    assert again["table"] == report["table"]
 
 
-def test_contexts_of_the_constant_alone_are_warned_of_once(logs: Path, tmp_path: Path) -> None:
+def test_contexts_with_only_the_constant_give_one_warning(logs: Path, tmp_path: Path) -> None:
     for name, role in (("uniform", "tuning"), ("explored", "evaluation")):
         log = ts.EventLog.read(logs / name)[:2000]
         bare = replace(log, users=np.ones((len(log), 1), np.float32), visitors=None)
         bare.write(tmp_path / role)
-    told = run(
+    result = run(
         *("study", tmp_path / "out", "--tuning", tmp_path / "tuning"),
         *("--evaluation", tmp_path / "evaluation", *SMALL),
     )
-    warning = "WARNING: contexts are the constant alone, so ucb-warm knows nothing of the user"
-    assert told.stderr.count(warning) == 1
-    assert "--exploration" in told.stderr
+    warning = "WARNING: contexts hold only the constant, so ucb-warm knows no more about the user"
+    assert result.stderr.count(warning) == 1
+    assert "--exploration" in result.stderr
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
-    assert "Contexts are the constant alone" in page
+    assert "Contexts hold only the constant" in page
 
 
 def test_features_of_raw_logs_have_the_support_that_is_asked_for(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_features_of_raw_logs_have_the_support_that_is_asked_for(tmp_path: Path)
     answer("study", out, *given, *small, "--support", "behaviours=0.05", "--support", "age=0")
     model = ts.FeatureBuilder.load(out / "features.safetensors")
     assert model.support == {"age": 0.0, "behaviours": 0.05}
-    told = run("study", out, *given, *small, "--support", "some", status=2).stderr
-    assert "not a number, nor FIELD=NUMBER: 'some'" in words(told)
+    printed = run("study", out, *given, *small, "--support", "some", status=2).stderr
+    assert "expected a number or FIELD=NUMBER, got 'some'" in words(printed)
 
 
 def test_ctrl_c_says_that_the_same_command_goes_on(logs: Path, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(logs: Path, tmp_path: Path) -
     _, said = process.communicate(timeout=120)
     assert (process.returncode, said) == (
         130,
-        "interrupted; the same command goes on where it was\n",
+        "interrupted; run the same command again to continue\n",
     )
     answer("study", out, *given(logs))
     again = _runs(out)
@@ -144,17 +144,17 @@ def _runs(out: Path) -> list[bytes]:
 
 def test_a_file_is_no_folder_for_a_study(logs: Path, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("years of work")
-    told = run("study", tmp_path / "out", *given(logs), status=1).stderr
-    assert "is a file, and a study needs a folder" in told
+    printed = run("study", tmp_path / "out", *given(logs), status=1).stderr
+    assert "is a file, and a study needs a folder" in printed
     assert (tmp_path / "out").read_text() == "years of work"
 
 
-def test_a_log_that_is_not_there_is_told(logs: Path, tmp_path: Path) -> None:
-    told = run(
+def test_a_missing_log_is_one_sentence(logs: Path, tmp_path: Path) -> None:
+    printed = run(
         "study", tmp_path / "out", "--tuning", logs / "none", "--evaluation", logs, status=1
     ).stderr
-    assert told.count("\n") == 1
-    assert "there is no such folder" in told
+    assert printed.count("\n") == 1
+    assert "there is no such folder" in printed
 
 
 @pytest.mark.parametrize(
@@ -165,5 +165,5 @@ def test_a_log_that_is_not_there_is_told(logs: Path, tmp_path: Path) -> None:
         (("--engine", "spark"), "engine must be one of serial, local, ray"),
     ],
 )
-def test_wrong_usage_is_told(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_wrong_usage_is_an_error(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
     assert words in run("study", tmp_path / "out", *arguments, status=1).stderr

@@ -13,12 +13,12 @@ import topstory as ts
 
 
 def test_it_tells_what_tune_finds(logs: Path) -> None:
-    told = answer(
+    report = answer(
         "tune", logs / "uniform", "--policy", "ucb", "--grid", "0.1,0.5", "--sizes", "1,0.05"
     )
     tuning = ts.tune("ucb", ts.EventLog.read(logs / "uniform"), grid=[0.1, 0.5], sizes=[1, 0.05])
-    assert [curve["size"] for curve in told["curves"]] == [1.0, 0.05]
-    for curve in told["curves"]:
+    assert [curve["size"] for curve in report["curves"]] == [1.0, 0.05]
+    for curve in report["curves"]:
         chosen = [p["parameters"]["alpha"] for p in curve["points"] if p["chosen"]]
         assert chosen == [tuning.best(curve["size"]).parameter]
         for point, found in zip(curve["points"], tuning.curve(curve["size"]), strict=True):
@@ -47,23 +47,23 @@ def test_a_warm_policy_takes_offsets_from_another_log_or_the_first_tenth(logs: P
     ("arguments", "status", "words"),
     [
         (("--policy", "random"), 1, "no policy to tune is called 'random'"),
-        (("--policy", "ucb", "--grid", "much"), 2, "numbers with commas"),
-        (("--policy", "ucb", "--warm-from", "x"), 2, "means nothing to ucb"),
+        (("--policy", "ucb", "--grid", "much"), 2, "numbers separated by commas"),
+        (("--policy", "ucb", "--warm-from", "x"), 2, "does not apply to ucb"),
         (("--policy", "ucb", "--on", "both"), 1, "on must be 'deployment' or 'learning'"),
         (("--policy", "ucb", "--engine", "spark"), 1, "engine must be one of serial, local, ray"),
         (("--policy", "ucb", "--address", "auto"), 1, "it means nothing to 'local'"),
     ],
 )
-def test_wrong_usage_is_told(
+def test_wrong_usage_is_an_error(
     logs: Path, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
-    told = run("tune", logs / "uniform", *arguments, status=status)
-    assert words in " ".join(told.stderr.replace("│", " ").split())
+    result = run("tune", logs / "uniform", *arguments, status=status)
+    assert words in " ".join(result.stderr.replace("│", " ").split())
 
 
-def test_a_log_that_is_not_uniform_is_told_loudly(logs: Path) -> None:
-    told = run("tune", logs / "biased", "--policy", "ucb", "--grid", "0.1,0.2")
-    assert told.stderr.count("were not shown uniformly") == 1
+def test_a_log_that_is_not_uniform_gives_one_warning(logs: Path) -> None:
+    result = run("tune", logs / "biased", "--policy", "ucb", "--grid", "0.1,0.2")
+    assert result.stderr.count("were not shown uniformly") == 1
 
 
 def test_without_a_click_no_value_is_called_the_best(tmp_path: Path, logs: Path) -> None:
@@ -72,15 +72,18 @@ def test_without_a_click_no_value_is_called_the_best(tmp_path: Path, logs: Path)
     arguments = ("tune", tmp_path / "log", "--policy", "ucb", "--grid", "0.1,0.5")
     printed = run(*arguments).stdout
     assert "Best" not in printed
-    assert "Nothing was clicked in the deployment bucket" in printed
+    assert "no clicks in the deployment bucket" in printed
     points = answer(*arguments)["curves"][0]["points"]
     assert [point["chosen"] for point in points] == [False, False]
 
 
-def test_a_policy_that_is_told_nothing_of_the_user_is_told_of(tmp_path: Path) -> None:
+def test_a_policy_without_user_features_gives_a_warning(tmp_path: Path) -> None:
     little_log().write(tmp_path / "raw")
     arguments = ("tune", tmp_path / "raw", "--grid", "0.1,0.5", "--policy")
-    told = run(*arguments, "linucb-disjoint").stderr
-    assert "contexts are the constant alone, so linucb-disjoint knows nothing of the user" in told
-    assert "topstory features fit" in told
+    printed = run(*arguments, "linucb-disjoint").stderr
+    assert (
+        "contexts hold only the constant, so linucb-disjoint knows nothing about the user"
+        in printed
+    )
+    assert "topstory features fit" in printed
     assert run(*arguments, "ucb").stderr == ""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from docs.generate.config_reference import reference
 from tests.cli.running import run, words
 from tests.serving.making import Made, config
 
-from topstory.cli.config_reference import reference
 from topstory.serving.config.loading import BadConfig, read_config
 from topstory.serving.config.schema import Config, plain
 from topstory.serving.security.secret_files import keys_of
@@ -111,7 +111,7 @@ def test_what_is_journalled_has_no_secrets() -> None:
 def test_the_page_of_keys_is_up_to_date() -> None:
     page = Path(__file__).parents[3] / "docs" / "reference" / "configuration.md"
     assert page.read_text("utf-8") == reference(), (
-        "stale: python -m topstory.cli.config_reference > docs/reference/configuration.md"
+        "stale: python -m docs.generate.config_reference > docs/reference/configuration.md"
     )
 
 
@@ -124,7 +124,7 @@ def test_every_key_has_its_meaning() -> None:
 def test_check_config_says_whether_it_is_good(tmp_path: Path) -> None:
     path = tmp_path / "topstory.toml"
     path.write_text("port = 9")
-    assert "good; pools: front" in run("serve", "--config", path, "--check-config").stdout
+    assert "OK; pools: front" in run("serve", "--config", path, "--check-config").stdout
     path.write_text("prot = 9")
     told = run("serve", "--config", path, "--check-config", status=1)
     assert "prot: there is no such key" in words(told.output)
@@ -155,7 +155,7 @@ def test_the_first_key_is_told_before_it_is_in_force(tmp_path: Path) -> None:
     assert keys_of(settings, told.append) == (keys, False)
     assert len(told) == 1
     path.write_text("")
-    with pytest.raises(BadConfig, match=r"keys\.toml: it holds no keys; remove it"):
+    with pytest.raises(BadConfig, match=r"keys\.toml: contains no keys; remove it"):
         keys_of(settings)
 
 

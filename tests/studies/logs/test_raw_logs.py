@@ -1,4 +1,4 @@
-"""A study of raw logs: features are learned from the exploration, kept, and told."""
+"""A study of raw logs: features are learned from the exploration, kept, and reported."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.studies.small import logs
 
 import topstory as ts
 from topstory.engines import SerialEngine
-from topstory.studies.logs.features import SUPPORT
-from topstory.studies.logs.simulated import Scale, Simulated
+from topstory.studies.logs.features import DEFAULT_SUPPORT
+from topstory.studies.logs.simulated import Scale, SimulatedLogs
 from topstory.studies.logs.summaries import fingerprint
 
 
@@ -40,21 +40,21 @@ def raw_logs() -> dict[str, ts.EventLog]:
         {"article_profiles": {"topics": [["stage"]] * 6}},
     ],
 )
-def test_who_came_and_what_is_known_of_them_tell_logs_apart(change: dict[str, object]) -> None:
+def test_visitors_and_profiles_tell_logs_apart(change: dict[str, object]) -> None:
     """In a raw log every context is the constant: without them two logs look the same."""
     assert fingerprint(little_log(**change)) != fingerprint(little_log())
 
 
-def test_a_raw_log_is_known_again_when_it_is_read_again(tmp_path: Path) -> None:
+def test_a_raw_log_read_again_has_the_same_fingerprint(tmp_path: Path) -> None:
     little_log().write(tmp_path / "raw")
     once, again = (fingerprint(ts.EventLog.read(tmp_path / "raw")) for _ in range(2))
     assert once == again
 
 
 def raw_study(out: Path, **changes: Any) -> ts.Study:
-    told: dict[str, Any] = {"policies": ["egreedy", "linucb-disjoint"], "sizes": [1.0]}
-    told |= {"epsilons": [0.1], "alphas": [0.3], "engine": "serial"}
-    return ts.study(out, **{**raw_logs(), **told, **changes})
+    settings: dict[str, Any] = {"policies": ["egreedy", "linucb-disjoint"], "sizes": [1.0]}
+    settings |= {"epsilons": [0.1], "alphas": [0.3], "engine": "serial"}
+    return ts.study(out, **{**raw_logs(), **settings, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> ts.Study:
 
 def test_features_are_learned_kept_and_replayed_with(study: ts.Study) -> None:
     model = ts.FeatureBuilder.load(study.folder / "features.safetensors")
-    assert model.support == SUPPORT == ts.FeatureBuilder().support
+    assert model.support == DEFAULT_SUPPORT == ts.FeatureBuilder().support
     assert model.engine == "serial"
     log = model.apply(raw_logs()["evaluation"])
     result = ts.replay(ts.policy("linucb-disjoint", alpha=0.3), log)
@@ -74,23 +74,23 @@ def test_features_are_learned_kept_and_replayed_with(study: ts.Study) -> None:
     assert model.users(profile.slice(0, 1)).shape == (1, 6)  # the winner can be served
 
 
-def test_the_report_tells_how_features_were_made(study: ts.Study) -> None:
-    told = dict(study.report().settings)["feature model"]
-    assert "clusters 5" in told
-    assert f"support {SUPPORT}" in told
-    assert "ridge 15.0" in told
-    assert "engine" not in told
+def test_the_report_says_how_features_were_made(study: ts.Study) -> None:
+    parameters = dict(study.report().settings)["feature model"]
+    assert "clusters 5" in parameters
+    assert f"support {DEFAULT_SUPPORT}" in parameters
+    assert "ridge 15.0" in parameters
+    assert "engine" not in parameters
 
 
-def test_a_study_of_other_raw_logs_is_not_gone_on_with(study: ts.Study) -> None:
+def test_a_study_of_other_raw_logs_is_not_continued(study: ts.Study) -> None:
     other = clear_world().random_log(8_000, "2009-05-03", 1, seed=4, raw=True)
     log = raw_logs()["evaluation"]
     same_clicks = replace(log, visitors=other.visitors)
-    with pytest.raises(ValueError, match="holds a study of another evaluation log"):
+    with pytest.raises(ValueError, match="contains a study with another evaluation log"):
         raw_study(study.folder, evaluation=same_clicks)
 
 
-def test_a_study_with_features_made_otherwise_is_not_gone_on_with(study: ts.Study) -> None:
+def test_a_study_with_other_features_is_not_continued(study: ts.Study) -> None:
     with pytest.raises(ValueError, match=r"another feature model: .*support 0\.1.*, not .*0\.02"):
         raw_study(study.folder, support=0.02)
 
@@ -107,8 +107,10 @@ def test_the_support_is_that_of_features_fit_unless_it_is_chosen(
     raw_study(tmp_path / "out", support=other_order, policies=["egreedy"])  # goes on with it
 
 
-def test_a_support_means_nothing_to_logs_with_contexts(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"support 0\.02 is of features learned from raw logs"):
+def test_a_support_does_not_apply_to_logs_with_contexts(tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"support 0\.02 applies only to features learned from raw logs"
+    ):
         raw_study(tmp_path / "out", support=0.02, **logs())
 
 
@@ -130,7 +132,7 @@ def test_logs_with_contexts_are_taken_as_they_are(tmp_path: Path) -> None:
     [
         (
             {"exploration": None},
-            "the tuning and the evaluation log are raw: .* give one with --exploration",
+            "the tuning and the evaluation log are raw, .* give one with --exploration",
         ),
         (
             {"tuning": logs()["tuning"]},
@@ -142,20 +144,20 @@ def test_logs_with_contexts_are_taken_as_they_are(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_raw_logs_that_cannot_be_studied_are_told(
+def test_raw_logs_that_cannot_be_studied_are_an_error(
     tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         raw_study(tmp_path / "out", **changes)
 
 
-def test_a_simulated_study_is_known_by_all_that_made_it(
+def test_the_identity_of_a_simulated_study_covers_all_that_made_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, scale = SerialEngine(), Scale(20_000, 4_000, 8_000, users=5_000)
 
     def known(scale: Scale = scale, seed: int = 0) -> dict[str, str]:
-        return Simulated(scale, seed, tmp_path, engine).known_by
+        return SimulatedLogs(scale, seed, tmp_path, engine).identities
 
     first = known()
     others = [
@@ -164,14 +166,14 @@ def test_a_simulated_study_is_known_by_all_that_made_it(
         known(replace(scale, users=6_000)),
         known(seed=1),
     ]
-    monkeypatch.setattr("topstory.studies.logs.simulated.MONTH", 29)
+    monkeypatch.setattr("topstory.studies.logs.simulated.EXPLORATION_DAYS", 29)
     others.append(known())
     monkeypatch.undo()
     monkeypatch.setattr("topstory.studies.logs.simulated.MAY_1", "2009-05-02")
     others.append(known())
     monkeypatch.undo()
     monkeypatch.setattr(
-        "topstory.studies.logs.simulated.builder", lambda *_: ts.FeatureBuilder(ridge=3.0)
+        "topstory.studies.logs.simulated.new_builder", lambda *_: ts.FeatureBuilder(ridge=3.0)
     )
     others.append(known())
     assert all(other != first for other in others)

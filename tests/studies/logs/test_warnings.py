@@ -1,4 +1,4 @@
-"""A study whose logs cannot show what it is asked says so, and what to do about it."""
+"""A study whose logs cannot answer what it is asked warns, and says what to do about it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def unclicked(log: ts.EventLog) -> ts.EventLog:
         (
             constant,
             ["egreedy", "ucb-seg", "linucb-disjoint"],
-            "contexts are the constant alone, so ucb-seg and linucb-disjoint know nothing of the "
-            "user.* give logs with contexts; or .* --exploration, .*--policy egreedy,ucb",
+            "contexts hold only the constant, so ucb-seg and linucb-disjoint know no more about "
+            "the user.* give logs with contexts, or .* --exploration .*--policy egreedy,ucb",
         ),
         (
             featureless,
@@ -50,18 +50,18 @@ def unclicked(log: ts.EventLog) -> ts.EventLog:
         (
             unclicked,
             ["egreedy", "ucb"],
-            "nothing was clicked in the tuning log, so no value of a parameter is known to be",
+            "the tuning log has no clicks, so no value of a parameter is known to be",
         ),
     ],
 )
-def test_what_cannot_be_learned_is_told_at_once_and_in_the_report(
+def test_what_cannot_be_learned_is_a_warning_and_in_the_report(
     tmp_path: Path, change: Any, policies: list[str], words: str
 ) -> None:
-    with pytest.warns(StudyWarning, match=words) as told:
+    with pytest.warns(StudyWarning, match=words) as caught:
         found = study(tmp_path / "out", change, policies)
-    assert len(told) == 1
+    assert len(caught) == 1
     (sentence,) = found.report().warnings
-    assert sentence.lower() == f"{told[0].message}.".lower()
+    assert sentence.lower() == f"{caught[0].message}.".lower()
     assert sentence[0].isupper()
     again = study(tmp_path / "out", change, policies)  # nothing is left to run, or to warn of
     assert again.report().warnings == found.report().warnings
@@ -70,7 +70,7 @@ def test_what_cannot_be_learned_is_told_at_once_and_in_the_report(
 @pytest.mark.parametrize(
     ("change", "policies"), [(constant, ["egreedy", "ucb"]), (featureless, ["linucb-disjoint"])]
 )
-def test_policies_that_need_no_features_are_not_warned_of(
+def test_policies_that_need_no_features_give_no_warning(
     tmp_path: Path, change: Any, policies: list[str]
 ) -> None:
     assert study(tmp_path / "out", change, policies).report().warnings == ()
@@ -81,8 +81,8 @@ def test_a_log_that_is_not_uniform_is_named(tmp_path: Path) -> None:
     kept = (tuning.position == 0) | (np.arange(len(tuning)) % 3 == 0)
     with pytest.warns(NotUniformWarning, match="^the tuning log's articles were not shown unif"):
         found = small_study(tmp_path / "out", policies=["ucb"], sizes=[1.0], tuning=tuning[kept])
-    (told,) = found.report().warnings
-    assert told.startswith("The tuning log: Not fit for replay")
+    (warning,) = found.report().warnings
+    assert warning.startswith("The tuning log: Not fit for replay")
 
 
 def test_a_log_too_short_for_warm_offsets_is_refused(tmp_path: Path) -> None:
@@ -102,6 +102,6 @@ def test_wrong_settings_leave_no_folder_behind(tmp_path: Path, wrong: dict[str, 
 
 def test_a_folder_that_is_refused_is_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(ValueError, match="which is no study's"):
+    with pytest.raises(ValueError, match="which is not part of a study"):
         small_study(tmp_path, policies=["ucb"], sizes=[1.0])
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

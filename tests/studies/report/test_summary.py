@@ -1,4 +1,4 @@
-"""What a study says is what is sure: luck is not told as a finding."""
+"""The summary reports what is significant: a difference by chance is not called one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import topstory as ts
 from topstory.evaluation import mean_lift
 from topstory.policies import REGISTRY
 from topstory.report import Number, Ridge
-from topstory.studies.report import contenders
+from topstory.studies.report.candidates import Candidate, Candidates, best
 from topstory.studies.report.summary import advice, summary
 
 POLICIES = ("egreedy", "ucb", "egreedy-disjoint", "linucb-disjoint", "linucb-hybrid")
@@ -36,19 +36,23 @@ def tastes(log: ts.EventLog) -> ts.EventLog:
 
 
 @cache
-def studied(told: str) -> ts.Study:
-    change = anyones if told == "nothing" else tastes
+def studied(information: str) -> ts.Study:
+    change = anyones if information == "nothing" else tastes
     given = {role: change(log) for role, log in logs().items()}
     with TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        return small_study(out, policies=POLICIES, tune_ridge=told == "much", **given)
+        return small_study(out, policies=POLICIES, tune_ridge=information == "much", **given)
 
 
-def sentences(told: str) -> str:
-    return "\n".join(studied(told).report().summary)
+def sentences(information: str) -> str:
+    return "\n".join(studied(information).report().summary)
 
 
-def test_features_that_tell_nothing_are_not_said_to_help() -> None:
+def candidates(information: str, size: float) -> list[Candidate]:
+    return Candidates.of(studied(information)).at(size)
+
+
+def test_features_without_information_are_not_said_to_help() -> None:
     """Some policy that uses them is ahead by luck, so that a point estimate would mislead."""
     study = studied("nothing")
     plain = max(study.report().table.rows[:2], key=lambda row: row.cells[0].deploy.value or 0)
@@ -61,21 +65,21 @@ def test_features_that_tell_nothing_are_not_said_to_help() -> None:
     ]
     assert max(lift.value for lift in lifts) > 0
     assert max(lift.interval.low for lift in lifts) <= 0
-    assert "helps:" not in sentences("nothing")
+    assert "help:" not in sentences("nothing")
     assert "chose most" not in sentences("nothing")
 
 
-def test_features_that_tell_much_are_said_to_help() -> None:
-    assert "Knowing the user helps: 3 of 3 policies" in sentences("much")
+def test_informative_features_are_said_to_help() -> None:
+    assert "User features help: 3 of 3 policies" in sentences("much")
     assert "none of the policies that use features" not in sentences("much")
 
 
 def test_only_policies_that_know_the_user_are_said_to_lift_articles() -> None:
-    (told,) = [each for each in sentences("much").splitlines() if "chose most" in each]
-    assert told.startswith(("The articles that ε-greedy (", "The articles that linucb ("))
+    (sentence,) = [each for each in sentences("much").splitlines() if "chose most" in each]
+    assert sentence.startswith(("The articles that ε-greedy (", "The articles that linucb ("))
 
 
-def test_an_upper_confidence_bound_is_counted_only_where_it_is_sure() -> None:
+def test_an_upper_confidence_bound_is_counted_only_where_it_is_significant() -> None:
     study = studied("nothing")
     sure = sum(
         mean_lift(
@@ -84,41 +88,49 @@ def test_an_upper_confidence_bound_is_counted_only_where_it_is_sure() -> None:
         > 0
         for ours, theirs in (("ucb", "egreedy"), ("linucb-disjoint", "egreedy-disjoint"))
     )
-    assert f"with {sure or 'none'} of 2 models an upper confidence bound surely" in sentences(
+    assert f"With {sure or 'none'} of 2 models, an upper confidence bound earns" in sentences(
         "nothing"
     )
 
 
 def test_the_baseline_is_not_compared_with_itself() -> None:
-    assert contenders.best(contenders.contenders(studied("nothing"), 0.05)).policy == "egreedy"
-    (told,) = [s for s in sentences("nothing").splitlines() if s.startswith("With 5 % of the data")]
-    assert told.startswith("With 5 % of the data no policy earned more than ε-greedy: ")
+    assert best(candidates("nothing", 0.05)).policy == "egreedy"
+    (sentence,) = [
+        s for s in sentences("nothing").splitlines() if s.startswith("With 5 % of the data,")
+    ]
+    assert sentence.startswith("With 5 % of the data, no policy earned more than ε-greedy: ")
 
 
 def test_the_advice_knows_the_ridges_that_were_searched() -> None:
     study = studied("much")
-    found = contenders.best(contenders.contenders(study, 1.0))
-    candidates = [row.cells[0].deploy.value or 0 for row in study.report().table.rows]
-    candidates += [each.tuned.value or 0 for each in study.report().ridges if each.size == 1.0]
-    assert found.ctr().value == max(candidates)
-    assert any(each.parameters.get("ridge") for each in contenders.contenders(study, 1.0))
-    told = study.report().summary[0]
-    assert told.startswith(f"Deploy {found.name} with ")
-    assert ("ridge = " in told) == ("ridge" in found.parameters)
+    found = best(candidates("much", 1.0))
+    ctrs = [row.cells[0].deploy.value or 0 for row in study.report().table.rows]
+    ctrs += [each.tuned.value or 0 for each in study.report().ridges if each.size == 1.0]
+    assert found.ctr().value == max(ctrs)
+    assert any(each.parameters.get("ridge") for each in candidates("much", 1.0))
+    sentence = study.report().summary[0]
+    assert sentence.startswith(f"Deploy {found.name} with ")
+    assert ("ridge = " in sentence) == ("ridge" in found.parameters)
 
 
 @pytest.mark.parametrize(
     ("gains", "words"),
     [
-        ([(0.12, -0.02, 0.34), (0.01, -0.1, 0.1)], "nothing on the table for sure; perhaps with"),
+        (
+            [(0.12, -0.02, 0.34), (0.01, -0.1, 0.1)],
+            "No tuned ridge is significantly better than the paper's",
+        ),
         (
             [(0.12, -0.02, 0.34), (0.03, 0.01, 0.1)],
-            "1 of 2 cells, most with b at 100 % of the data",
+            "1 of 2 cells, most of all for b at 100 % of the data",
         ),
-        ([(-0.1, -0.2, 0.0), (-0.01, -0.1, 0.1)], "left nothing on the table: no other earned"),
+        (
+            [(-0.1, -0.2, 0.0), (-0.01, -0.1, 0.1)],
+            "No tuned ridge earned more than the paper's ridge of 1.",
+        ),
     ],
 )
-def test_a_ridge_is_surely_better_or_perhaps(
+def test_a_ridge_is_called_better_only_if_it_is_significant(
     gains: list[tuple[float, float, float]], words: str
 ) -> None:
     one = Number(1.0)
@@ -126,13 +138,13 @@ def test_a_ridge_is_surely_better_or_perhaps(
         Ridge("linucb-disjoint", name, 1.0, 30.0, 0.1, one, one, Number(*gain))
         for name, gain in zip("ab", gains, strict=True)
     ]
-    assert words in summary(studied("nothing"), (), ridges)[-1]
+    assert words in summary(Candidates.of(studied("nothing")), (1.0,), (), ridges)[-1]
 
 
 def _advice(deploy: tuple[float, float, float], lift: tuple[float, float, float]) -> str:
     """What is advised of two policies, the second of which has that CTR and that lift."""
 
-    class Told:
+    class Fake:
         parameters: ClassVar[dict[str, float]] = {"alpha": 0.3}
 
         def __init__(self, policy: str, ctr: Number) -> None:
@@ -145,32 +157,32 @@ def _advice(deploy: tuple[float, float, float], lift: tuple[float, float, float]
         def over(self, other: object, bucket: str = "") -> Number:
             return Number(*lift)
 
-    told: Any = [Told("egreedy", Number(0.9, 0.8, 1.0)), Told("ucb", Number(*deploy))]
-    return next(advice(told))
+    fakes: Any = [Fake("egreedy", Number(0.9, 0.8, 1.0)), Fake("ucb", Number(*deploy))]
+    return next(advice(fakes))
 
 
-def test_what_is_not_surely_better_than_chance_is_not_advised() -> None:
-    told = _advice((0.98, 0.88, 1.09), (0.1, 0.05, 0.2))
-    assert told == (
-        "No policy is surely better than showing articles at random: the best, ucb with α = 0.3, "
-        "earned 0.98 times as much (95 % interval 0.88 to 1.09). A longer log may tell."
+def test_what_is_not_significantly_better_than_random_is_not_advised() -> None:
+    sentence = _advice((0.98, 0.88, 1.09), (0.1, 0.05, 0.2))
+    assert sentence == (
+        "No policy is significantly better than random articles. The best, ucb with α = 0.3, "
+        "earned 0.98 times as much (95 % interval 0.88 to 1.09). A longer log may show more."
     )
 
 
 def test_what_is_as_good_as_the_simplest_names_both() -> None:
-    told = _advice((1.5, 1.4, 1.6), (0.02, -0.01, 0.05))
-    assert told == (
-        "No policy is surely better than ε-greedy with α = 0.3, which earned 0.90 times what "
-        "random articles do (95 % interval 0.80 to 1.00): the best, ucb with α = 0.3, earned "
+    sentence = _advice((1.5, 1.4, 1.6), (0.02, -0.01, 0.05))
+    assert sentence == (
+        "No policy is significantly better than ε-greedy with α = 0.3, which earned 0.90 times as "
+        "much as random articles (95 % interval 0.80 to 1.00). The best, ucb with α = 0.3, earned "
         "2.0 % more (95 % interval −1.0 to +5.0 %)."
     )
 
 
 def test_the_best_is_advised_with_its_parameter_its_lift_and_how_sure_that_is() -> None:
-    told = _advice((1.5, 1.4, 1.6), (0.1, 0.05, 0.2))
-    assert told == (
-        "Deploy ucb with α = 0.3: its deployment bucket earned 1.50 times what random articles do "
-        "(95 % interval 1.40 to 1.60), 10.0 % more than ε-greedy's (95 % interval +5.0 to "
+    sentence = _advice((1.5, 1.4, 1.6), (0.1, 0.05, 0.2))
+    assert sentence == (
+        "Deploy ucb with α = 0.3: its deployment bucket earned 1.50 times as much as random "
+        "articles (95 % interval 1.40 to 1.60), 10.0 % more than ε-greedy (95 % interval +5.0 to "
         "+20.0 %)."
     )
 
@@ -178,9 +190,17 @@ def test_the_best_is_advised_with_its_parameter_its_lift_and_how_sure_that_is() 
 @pytest.mark.parametrize(
     ("alpha", "sign", "words"),
     [
-        (1.0, 1, "surely pays less for it than ε-greedy, and earns more in the learning bucket."),
-        (0.03, -1, "an upper confidence bound surely earns less than ε-greedy in the learning"),
-        (3.0, 0, "whether an upper confidence bound earns more than ε-greedy in the learning"),
+        (
+            1.0,
+            1,
+            "An upper confidence bound earns significantly more than ε-greedy in the learning",
+        ),
+        (
+            0.03,
+            -1,
+            "An upper confidence bound earns significantly less than ε-greedy in the learning",
+        ),
+        (3.0, 0, "an upper confidence bound and ε-greedy do not differ significantly"),
     ],
 )
 def test_a_single_model_is_not_counted(tmp_path: Path, alpha: float, sign: int, words: str) -> None:
@@ -190,6 +210,6 @@ def test_a_single_model_is_not_counted(tmp_path: Path, alpha: float, sign: int, 
         *(found.buckets(name, 1.0, "learning") for name in ("ucb", "egreedy"))
     ).interval
     assert (low > 0) - (high < 0) == sign
-    (told,) = [each for each in found.report().summary if each.startswith("While it learns")]
-    assert words in told
-    assert "models" not in told
+    (sentence,) = [each for each in found.report().summary if each.startswith("Exploration costs")]
+    assert words in sentence
+    assert "models" not in sentence

@@ -1,41 +1,40 @@
 """`topstory demo`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from topstory.cli.reports.replay import Report
+from topstory.cli.arguments import AsJson, Seed
 
+if TYPE_CHECKING:
+    from topstory.cli.reports.replay import ReplayReport
+
+USERS, SEPTEMBER = 100_000, "2008-09-01"
 # Near the best for deployment over three simulated days (seeds 100 to 102); epsilon suits plain
 # ε-greedy there, so that no lift over it comes from a poor choice.
-USERS, SEPTEMBER = 100_000, "2008-09-01"
-PARAMETERS = {"alpha": 0.4, "epsilon": 0.2, "ridge": 10.0}
+PARAMETERS: dict[str, Any] = {"alpha": 0.4, "epsilon": 0.2, "ridge": 10.0}
 
 
 def demo(
     events: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many events to replay.")
+        int, typer.Option(metavar="N", min=1, help="Number of events to replay.")
     ] = 1_000_000,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="The same seed, the same log and result.")
-    ] = 0,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of a table.")
-    ] = False,
+    seed: Seed = 0,
+    json: AsJson = False,
 ) -> None:
-    """Replay the paper's twelve policies over a simulated log, and say which one to deploy.
+    """Compare the paper's twelve policies on a simulated log, and say which one to deploy.
 
-    The log is made in memory: a day of a simulated front page, with users of five groups, a pool
-    of some 20 articles that changes hourly, and clicks on some 3.5 % of them. A fifth as many
-    events of earlier exploration give the warm policies their offsets. The interval of the advice
-    is that policy's own: it does not allow for having picked the best of ten.
+    The log is made in memory: one day of a simulated front page, with users of five groups, a pool
+    of about 20 articles that changes every hour, and a CTR of about 3.5 %. A fifth as many events
+    of earlier random exploration give the warm policies their offsets. The interval that comes
+    with the advice is that policy's own: it does not correct for picking the best of ten.
     """
-    from topstory.cli.choosing import chosen
-    from topstory.cli.comparison import compare
-    from topstory.cli.exploring import Source
-    from topstory.cli.output.consoles import answers
-    from topstory.cli.output.printing import print_report
+    from topstory.cli.output.consoles import stderr_console, stdout_console
+    from topstory.cli.output.progress import work_bar
+    from topstory.cli.output.replay_tables import print_replays
+    from topstory.cli.output.warnings import printed_warnings
+    from topstory.cli.reports.replay import replay_report
+    from topstory.evaluation.comparison import ALL, compare
     from topstory.events.simulator import TodayModule
     from topstory.extras import require
 
@@ -43,34 +42,35 @@ def demo(
     world = TodayModule(seed, users=USERS)
     explored = world.random_log(max(1, events // 5), SEPTEMBER)
     log = world.random_log(events)
-    report = compare(
-        Source("simulated", log),
-        chosen(["all"], PARAMETERS, seed),
-        warm_from=Source("simulated exploration", explored),
-        size=1.0,
-        seed=seed,
-    )
+    console = stderr_console()
+    with (
+        work_bar(console, "getting ready", events=True) as follow,
+        printed_warnings(console) as warnings,
+    ):
+        found = compare(ALL, log, warm_from=explored, seed=seed, progress=follow, **PARAMETERS)
+    report = replay_report("simulated", found, warnings, "simulated exploration")
     if not json:
-        answers().print(f"\nA simulated log: {log!r}", soft_wrap=True)
-    print_report(report, json)
+        stdout_console().print(f"\nA simulated log: {log!r}", soft_wrap=True)
+    print_replays(report, json)
     if not json:
-        answers().print(f"\n{_advice(report)}", style="bold", soft_wrap=True)
+        stdout_console().print(f"\n{_advice(report)}", style="bold", soft_wrap=True)
 
 
-def _advice(report: "Report") -> str:
-    """Which policy to deploy, in words."""
+def _advice(report: "ReplayReport") -> str:
+    """Which policy to deploy."""
     candidates = [p for p in report.policies if p.policy not in ("random", "omniscient")]
     best = max(candidates, key=lambda p: p.deployment.ctr or 0.0)
     lift = best.deployment_lift
     if lift is None or lift.value is None or lift.interval is None:
-        return "Too few clicks to say which policy to deploy: simulate more --events."
+        return "Too few clicks to recommend a policy: simulate more --events."
     low, high = lift.interval
     earned = (
-        f"{lift.value:.1%} more than ε-greedy's (95 % interval {low:+.1%} to {high:+.1%}), "
-        f"after {best.deployment.trials:,} trials."
+        f"{lift.value:.1%} more than ε-greedy (95 % interval {low:+.1%} to {high:+.1%}), "
+        f"over {best.deployment.trials:,} trials."
     )
     if low <= 0:
         return (
-            f"No policy is surely better than ε-greedy yet: the best, {best.paper}, earned {earned}"
+            f"No policy is significantly better than ε-greedy. The best, {best.paper}, "
+            f"earned {earned}"
         )
     return f"Deploy {best.paper}: on this simulated log its deployment bucket earned {earned}"

@@ -1,120 +1,121 @@
 """`topstory features`: fit, apply, show."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topstory.cli.errors import told
-from topstory.cli.options import Support
+from topstory.cli.arguments import AsJson, Support
+from topstory.cli.errors import reports_errors
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from topstory.features.description import FeatureReport
-    from topstory.features.regression.early_stopping import Step
 
 features = typer.Typer(
     name="features",
-    help="Make contexts and article features of raw profiles (paper, §5.2.2).",
+    help="Make contexts and article features from raw profiles (paper, §5.2.2).",
     no_args_is_help=True,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="The file of the feature model.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="File of the feature model.")]
 RawLog = Annotated[
-    Path, typer.Argument(metavar="RAWLOG", help="The folder of a log with raw profiles.")
+    Path, typer.Argument(metavar="RAWLOG", help="Folder of a log with raw profiles.")
 ]
 
 
 def fit(
     rawlog: RawLog,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The file to write.")],
-    clusters: Annotated[int, typer.Option(metavar="K", help="Clusters of users.")] = 5,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File to write.")],
+    clusters: Annotated[int, typer.Option(metavar="K", help="Number of user clusters.")] = 5,
     article_clusters: Annotated[
-        int | None, typer.Option(metavar="K", help="Clusters of articles; as many as of users.")
+        int | None,
+        typer.Option(metavar="K", help="Number of article clusters. Default: as many as of users."),
     ] = None,
     support: Support = None,
     distances: Annotated[
-        str, typer.Option(metavar="D", help="weighted, or plain as in the paper.")
+        str,
+        typer.Option(
+            metavar="D", help="Distances for clustering: weighted, or plain as in the paper."
+        ),
     ] = "weighted",
     components: Annotated[
-        int, typer.Option(metavar="N", help="Principal components beside the memberships.")
+        int,
+        typer.Option(metavar="N", help="Number of principal components to add to the memberships."),
     ] = 0,
-    ridge: Annotated[float, typer.Option(metavar="R", help="The regression's L2 penalty.")] = 15.0,
+    ridge: Annotated[float, typer.Option(metavar="R", help="L2 penalty of the regression.")] = 15.0,
     engine: Annotated[
-        str, typer.Option(metavar="E", help="serial, local (all cores) or ray.")
+        str, typer.Option(metavar="E", help="Where to run: serial, local (all cores) or ray.")
     ] = "local",
     in_memory: Annotated[
         int,
         typer.Option(
             metavar="N",
-            help="A log of more events is read again for each iteration instead of being kept in "
-            "memory, where an event takes 8 bytes; the model is the same.",
+            help="Keep up to this many events in memory, at 8 bytes each. A longer log is read "
+            "again for each iteration, and gives the same model.",
         ),
     ] = 200_000_000,
     passes: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Learn by mini-batches, going so many times through the log: fewer readings of "
-            "a log that is not kept in memory, and a W that is near the best one only.",
+            help="Learn from mini-batches, in this many passes over the log. Reads a log that does "
+            "not fit into memory less often, and finds a W that is only close to the best one.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same model.")] = 0,
-    json: Json = False,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Random seed. The same seed gives the same model.")
+    ] = 0,
+    json: AsJson = False,
 ) -> None:
     """Learn features from a log of random exploration with raw profiles.
 
-    A bilinear logistic regression of clicks on raw features, k-means of what it projects users and
-    articles to, and memberships by a Gaussian kernel: by default six numbers for each. The
-    engine's workers read the events themselves, so the log may be larger than memory.
+    Fits a bilinear logistic regression of clicks on raw features, clusters the projected users and
+    articles by k-means, and computes memberships by a Gaussian kernel: by default six numbers for
+    each. The workers of the engine read the events themselves, so the log may exceed memory.
     """
     import topstory as ts
-    from topstory.cli.lists import shares
-    from topstory.cli.output.consoles import remarks
+    from topstory.cli.arguments import parse_support
+    from topstory.cli.output.consoles import stderr_console
+    from topstory.cli.output.progress import fit_status
     from topstory.sealed import check_place
 
     check_place(model)
-    least = shares(support, "--support")
+    minimum = parse_support(support, "--support")
     builder = ts.FeatureBuilder(
         clusters=clusters,
         article_clusters=article_clusters,
-        support=0.1 if least is None else least,
+        support=0.1 if minimum is None else minimum,
         distances=distances,
         components=components,
         ridge=ridge,
         engine=engine,
         seed=seed,
     )
-    with _following(remarks()) as follow:
+    with fit_status(stderr_console()) as follow:
         builder.fit_folder(rawlog, passes=passes, in_memory=in_memory, progress=follow)
     builder.save(model)
-    _tell(model, None, json)
+    _show(model, None, json)
 
 
 def apply(
     rawlog: RawLog,
     model: Model,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write the log to.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write the log to.")],
     keep_profiles: Annotated[
-        bool, typer.Option("--keep-profiles", help="Keep the raw profiles in OUT too.")
+        bool, typer.Option("--keep-profiles", help="Also write the raw profiles to OUT.")
     ] = False,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
-    """Write the same log with these features in place of contexts and article features."""
+    """Write a raw log again, with contexts and article features made by a feature model."""
     import topstory as ts
-    from topstory.cli.output.consoles import answers
-    from topstory.cli.output.feature_tables import AppliedReport
+    from topstory.cli.output.consoles import print_json, print_line
     from topstory.cli.output.numbers import count
-    from topstory.cli.output.printing import print_json
+    from topstory.cli.reports.features import AppliedReport
 
     if not keep_profiles and out.exists() and out.samefile(rawlog):
         raise ValueError(
-            f"{out} is the raw log itself, and would lose its raw profiles; name another folder "
-            "for OUT, or add --keep-profiles"
+            f"{out} is the raw log itself, and would lose its raw profiles; choose another folder, "
+            "or add --keep-profiles"
         )
     builder = ts.FeatureBuilder.load(model)
     log = ts.EventLog.read(rawlog)
@@ -132,45 +133,39 @@ def apply(
     if json:
         print_json(report)
         return
-    answers().print(
-        f"{count(report.events, 'event')} into {out}: contexts of {report.dimension} numbers, "
-        f"article features of {report.article_features}",
-        markup=False,
-        soft_wrap=True,
+    print_line(
+        f"Wrote {count(report.events, 'event')} to {out}: {report.dimension} features per context, "
+        f"{report.article_features} per article"
     )
     for field, times in report.unknown.items():
-        answers().print(
-            f"Ignored: {times:,} times a category of {field} that the model does not know",
-            markup=False,
-        )
+        print_line(f"Ignored {count(times, 'value')} of {field} that the model does not know")
 
 
 def show(
     model: Model,
     picture: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw the histogram of largest memberships, as SVG."),
+        typer.Option(metavar="FILE", help="Draw the histogram of largest memberships as SVG."),
     ] = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
-    """What a feature model is: its clusters in words, its fit, how close users are to clusters."""
+    """Show a feature model: its clusters in words, its fit, and how close users are to them."""
     if picture is not None and picture.suffix.lower() not in ("", ".svg"):
         raise typer.BadParameter(
-            f"the picture is drawn as SVG; name it {picture.with_suffix('.svg').name}",
+            f"the picture is SVG; call it {picture.with_suffix('.svg').name}",
             param_hint="--picture",
         )
-    _tell(model, picture, json)
+    _show(model, picture, json)
 
 
 for command in (fit, apply, show):
-    features.command(command.__name__)(told(command))
+    features.command(command.__name__)(reports_errors(command))
 
 
-def _tell(model: Path, picture: Path | None, json: bool) -> None:
+def _show(model: Path, picture: Path | None, json: bool) -> None:
     import topstory as ts
-    from topstory.cli.output.consoles import answers
+    from topstory.cli.output.consoles import print_json, stdout_console
     from topstory.cli.output.feature_tables import show_features
-    from topstory.cli.output.printing import print_json
     from topstory.features.description import describe
 
     report: FeatureReport = describe(ts.FeatureBuilder.load(model))
@@ -190,18 +185,4 @@ def _tell(model: Path, picture: Path | None, json: bool) -> None:
     if json:
         print_json(report)
     else:
-        show_features(str(model), report, answers())
-
-
-@contextmanager
-def _following(console: "Console") -> Iterator[Callable[["Step"], None]]:
-    """The last iteration on standard error, where that is a terminal."""
-    with console.status("reading") as status:
-
-        def follow(step: "Step") -> None:
-            held_out = step.held_out_loss  # or the batch's, which is not learned from yet
-            known = "" if held_out is None else f", log loss {held_out:.5f}"
-            ranked = "" if step.auc is None else f", AUC {step.auc:.4f}"
-            status.update(f"iteration {step.iteration}{known}{ranked}")
-
-        yield follow
+        show_features(str(model), report, stdout_console())

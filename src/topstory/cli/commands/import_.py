@@ -1,12 +1,11 @@
 """`topstory import`."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from topstory.cli.arguments import AsJson
 from topstory.events.formats.registry import READERS
 
 if TYPE_CHECKING:
@@ -25,13 +24,15 @@ def import_(
     ],
     file: Annotated[
         list[str],
-        typer.Argument(metavar="FILE…", help="The files, in the order of time; gzipped or not."),
+        typer.Argument(metavar="FILE", help="Files in order of time; may be gzipped."),
     ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write the log to.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write the log to.")],
     strict: Annotated[bool, typer.Option("--strict", help="Fail at the first bad row.")] = False,
     max_bad: Annotated[
         float,
-        typer.Option(metavar="X", min=0, max=1, help="Fail if a larger share of the rows is bad."),
+        typer.Option(
+            metavar="X", min=0, max=1, help="Fail if more than this share of the rows is bad."
+        ),
     ] = 0.01,
     option: Annotated[
         list[str] | None,
@@ -39,7 +40,7 @@ def import_(
             "--option",
             "-o",
             metavar="NAME=VALUE",
-            help="An option of the format (docs/guides/importing.md); may be repeated.",
+            help="Option of the format (see docs/guides/importing.md); may be repeated.",
         ),
     ] = None,
     workers: Annotated[
@@ -47,30 +48,29 @@ def import_(
         typer.Option(
             metavar="N",
             min=1,
-            help="Processes that parse dsjson, vw and jsonl; by default as many as help.",
+            help="Number of processes that parse dsjson, vw or jsonl. Default: as many as help.",
         ),
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of a table.")
-    ] = False,
+    json: AsJson = False,
 ) -> None:
-    """Turn a log in another format into a folder that every command reads.
+    """Import a log in another format into a folder that every command reads.
 
-    Bad rows are skipped and counted by reason, and the first of each reason is shown with its file
-    and line. OUT is written whole or not at all.
+    Bad rows are skipped and counted by reason; the first row of each reason is shown with its file
+    and line. If the import fails, OUT stays as it was.
     """
-    from topstory.cli.output.consoles import answers, remarks
-    from topstory.cli.output.printing import print_json
+    from topstory.cli.output.consoles import print_json, stderr_console, stdout_console
+    from topstory.cli.output.progress import byte_bar
     from topstory.events.formats.importing import check_options, find_files, import_log
 
     if format not in READERS:
         raise typer.BadParameter(
-            f"none is called {format!r}; there are {', '.join(READERS)}", param_hint="FORMAT"
+            f"no format is called {format!r}; choose from {', '.join(READERS)}", param_hint="FORMAT"
         )
     options: dict[str, Any] = _options(option)
     check_options(format, options)
     files = find_files(file)
-    with _following(files, remarks()) as follow:
+    size = sum(path.stat().st_size for path in files)
+    with byte_bar(stderr_console(), "importing", size) as follow:
         report = import_log(
             format,
             files,
@@ -84,7 +84,7 @@ def import_(
     if json:
         print_json(report)
     else:
-        _show(report, out, answers())
+        _show(report, out, stdout_console())
 
 
 def _options(given: list[str] | None) -> dict[str, Any]:
@@ -92,43 +92,16 @@ def _options(given: list[str] | None) -> dict[str, Any]:
     for text in given or []:
         name, equals, value = text.partition("=")
         if not name or not equals:
-            raise typer.BadParameter(f"not NAME=VALUE: {text!r}", param_hint="--option")
+            raise typer.BadParameter(f"expected NAME=VALUE, got {text!r}", param_hint="--option")
         options[name.replace("-", "_")] = value
     return options
-
-
-@contextmanager
-def _following(files: list[Path], console: "Console") -> Iterator[Callable[[int], None]]:
-    """A bar in bytes on standard error, where that is a terminal."""
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    with bar:
-        task = bar.add_task("importing", total=sum(path.stat().st_size for path in files))
-        yield lambda read: bar.advance(task, read)
 
 
 def _show(report: "ImportReport", out: Path, console: "Console") -> None:
     from topstory.cli.output.numbers import count, rate
 
     console.print(
-        f"{count(report.events, 'event')} into {out}: {count(report.rows, 'row')} and "
+        f"Wrote {count(report.events, 'event')} to {out}: read {count(report.rows, 'row')} and "
         f"{report.bytes / 1e6:,.1f} MB in {report.seconds:.1f} s, "
         f"{rate(report.events / report.seconds)}, "
         f"{report.bytes / report.seconds / 1e6:,.0f} MB/s",

@@ -1,10 +1,9 @@
 """`topstory inspect`."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from topstory.cli.arguments import AsJson, LogFolder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -12,36 +11,33 @@ if TYPE_CHECKING:
 
     from topstory.events import Inspection
 
-MOST = 10  # rows of a table; --json has them all
+MAX_ROWS = 10  # of a table; --json has all of them
 
 
 def inspect(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="The log's folder.")],
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of tables.")
-    ] = False,
+    log: LogFolder,
+    json: AsJson = False,
 ) -> None:
-    """What is in a log, and whether it is fit for replay."""
+    """Show what is in a log, and whether it is fit for replay."""
     import topstory as ts
-    from topstory.cli.output.consoles import answers
-    from topstory.cli.output.printing import print_json
+    from topstory.cli.output.consoles import print_json, stdout_console
 
     found = ts.inspect(ts.EventLog.read(log))
     if json:
         print_json(found)
     else:
-        _show(str(log), found, answers())
+        _show(str(log), found, stdout_console())
 
 
 def _show(name: str, found: "Inspection", console: "Console") -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    facts = Table(box=None, show_header=False, pad_edge=False, title=escape(name))
-    facts.title_justify, facts.title_style = "left", "bold"
-    for fact, value in _facts(found):
-        facts.add_row(fact, value)
-    console.print(facts)
+    properties = Table(box=None, show_header=False, pad_edge=False, title=escape(name))
+    properties.title_justify, properties.title_style = "left", "bold"
+    for label, value in _properties(found):
+        properties.add_row(label, value)
+    console.print(properties)
     for table in _tables(found):
         console.print()
         console.print(table)
@@ -51,7 +47,7 @@ def _show(name: str, found: "Inspection", console: "Console") -> None:
         console.print(sentence, style=style, markup=False, soft_wrap=True)
 
 
-def _facts(found: "Inspection") -> Iterator[tuple[str, str]]:
+def _properties(found: "Inspection") -> Iterator[tuple[str, str]]:
     from topstory.cli.output.numbers import count, number
 
     yield "events", f"{found.events:,}"
@@ -64,7 +60,7 @@ def _facts(found: "Inspection") -> Iterator[tuple[str, str]]:
         "context",
         count(found.dimension, "feature")
         + (", zeros and ones" if found.sparse else "")
-        + f"; {found.duplicate_contexts:.1%} of events repeat an earlier one's",
+        + f"; {found.duplicate_contexts:.1%} of events repeat an earlier context",
     )
     features = found.article_features
     yield (
@@ -81,7 +77,7 @@ def _facts(found: "Inspection") -> Iterator[tuple[str, str]]:
             f"(median {found.median_pool:g})",
         )
     if found.lowest_propensity is None:
-        yield "propensities", "not recorded: taken as 1 / the pool's size"
+        yield "propensities", "not recorded; assumed to be 1 / pool size"
     else:
         yield (
             "propensities",
@@ -108,7 +104,7 @@ def _tables(found: "Inspection") -> Iterator["Table"]:
         yield days
     if found.by_article:
         shown = plain_table("most shown", "times", "CTR", "first shown", "last shown")
-        for article in found.by_article[:MOST]:
+        for article in found.by_article[:MAX_ROWS]:
             times = (article.first_shown, article.last_shown)
             shown.add_row(
                 escape(article.article),
@@ -118,14 +114,14 @@ def _tables(found: "Inspection") -> Iterator["Table"]:
             )
         yield shown
     if found.uniformity.standouts:
-        standouts = plain_table("standing out", "shown", "expected", "z")
-        for each in found.uniformity.standouts[:MOST]:
+        standouts = plain_table("not as expected", "shown", "expected", "z")
+        for each in found.uniformity.standouts[:MAX_ROWS]:
             standouts.add_row(
                 escape(each.article), f"{each.shown:,}", f"{each.expected:,.1f}", f"{each.z:+.1f}"
             )
         yield standouts
     if found.uniformity.never_shown:
-        never = plain_table("listed, never shown", "pools", "events")
-        for listed in found.uniformity.never_shown[:MOST]:
+        never = plain_table("in a pool, never shown", "pools", "events")
+        for listed in found.uniformity.never_shown[:MAX_ROWS]:
             never.add_row(escape(listed.article), f"{listed.pools:,}", f"{listed.events:,}")
         yield never

@@ -5,13 +5,14 @@ from typing import Annotated
 
 import typer
 
+from topstory.cli.arguments import AsJson, LogFolder
 from topstory.cli.policy_options import with_policy_numbers
 from topstory.policies.registry import REGISTRY
 
 
 @with_policy_numbers
 def replay(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="The log's folder.")],
+    log: LogFolder,
     policy: Annotated[
         list[str],
         typer.Option(
@@ -22,42 +23,52 @@ def replay(
     ],
     size: Annotated[
         float,
-        typer.Option(metavar="S", help="The share of retained events that are learned from."),
+        typer.Option(metavar="S", help="Share of retained events to learn from."),
     ] = 1.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed, the same result.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Random seed. The same seed gives the same result.")
+    ] = 0,
     warm_from: Annotated[
         Path | None,
         typer.Option(
             metavar="LOG2",
-            help="warm: the log of random exploration that user-specific offsets are fitted on. "
-            "By default it is LOG's first tenth, and every policy is replayed on the rest.",
+            help="warm: log of random exploration to fit user-specific offsets on. Default: the "
+            "first tenth of LOG; every policy is then replayed on the rest.",
         ),
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of a table.")
-    ] = False,
+    json: AsJson = False,
     **numbers: float | None,
 ) -> None:
-    """What a policy would have earned on a log of randomly shown articles (Algorithm 3).
+    """Estimate what a policy would have earned on a log of randomly shown articles (Algorithm 3).
 
     The deployment bucket is served greedily; the learning bucket explores, and is learned from.
-    Each CTR comes with its 95 % interval; a relative CTR is divided by the random policy's.
+    Each CTR comes with its 95 % interval. A relative CTR is divided by the random policy's CTR.
 
-    Several policies are compared in one table; each takes those of the parameters that it knows.
-    A log whose articles were not shown uniformly at random is replayed under a loud warning.
+    Several policies are compared in one table; each takes the parameters that apply to it. If the
+    log's articles were not shown uniformly at random, a warning is printed.
     """
     # Imported here: these need compiled kernels, and --help does not.
     import topstory as ts
-    from topstory.cli.choosing import chosen, meaningless, warm
-    from topstory.cli.comparison import compare
-    from topstory.cli.exploring import Source
-    from topstory.cli.output.printing import print_report
+    from topstory.cli.arguments import inapplicable, parse_policies
+    from topstory.cli.output.consoles import stderr_console
+    from topstory.cli.output.progress import work_bar
+    from topstory.cli.output.replay_tables import print_replays
+    from topstory.cli.output.warnings import printed_warnings
+    from topstory.cli.reports.replay import replay_report
+    from topstory.evaluation.warm_start import needs_offset
 
-    asked = chosen(policy, numbers, seed)
-    if warm_from is not None and not any(warm(name) for name in asked):
-        raise meaningless("--warm-from", asked)
-    explored = None
-    if warm_from is not None:
-        explored = Source(str(warm_from), ts.EventLog.read(warm_from))
-    source = Source(str(log), ts.EventLog.read(log))
-    print_report(compare(source, asked, warm_from=explored, size=size, seed=seed), json)
+    policies = parse_policies(policy, numbers, seed)
+    if warm_from is not None and not any(map(needs_offset, policies)):
+        raise inapplicable("--warm-from", policies)
+    explored = None if warm_from is None else ts.EventLog.read(warm_from)
+    events = ts.EventLog.read(log)
+    console = stderr_console()
+    with (
+        work_bar(console, "getting ready", events=True) as follow,
+        printed_warnings(console) as warnings,
+    ):
+        found = ts.compare(
+            policies, events, warm_from=explored, size=size, seed=seed, progress=follow, **numbers
+        )
+    source = None if warm_from is None else str(warm_from)
+    print_replays(replay_report(str(log), found, warnings, source), json)

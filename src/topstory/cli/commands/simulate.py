@@ -3,82 +3,74 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import msgspec
 import typer
 
-
-class SimulationReport(msgspec.Struct, frozen=True):
-    """What was simulated."""
-
-    events: int
-    articles: int
-    ctr: float
-    start: str
-    days: float
-    seed: int
-    out: str
-    bytes: int
-    seconds: float
+from topstory.cli.arguments import AsJson
 
 
 def simulate(
     out: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help="The folder to write the log to; with r6a, the file."),
+        typer.Argument(metavar="OUT", help="Folder to write the log to; with r6a, a file."),
     ],
-    events: Annotated[int, typer.Option(metavar="N", min=1, help="How many.")] = 1_000_000,
+    events: Annotated[int, typer.Option(metavar="N", min=1, help="Number of events.")] = 1_000_000,
     days: Annotated[
-        float, typer.Option(metavar="X", min=0.01, max=3660, help="How many they are spread over.")
+        float,
+        typer.Option(metavar="X", min=0.01, max=3660, help="Number of days they are spread over."),
     ] = 1.0,
     start: Annotated[
         str, typer.Option(metavar="DATE", help="The first day, or a whole hour in UTC.")
     ] = "2009-05-01",
     seed: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="The same seed, the same world and the same bytes."),
+        typer.Option(
+            metavar="N", min=0, help="Seed of the world. The same seeds give the same bytes."
+        ),
     ] = 0,
     visits_seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Another one: other visits to the same world.")
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Seed of the visits: another one, other visits to that world."
+        ),
     ] = 0,
     users: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many users the world has.")
+        int, typer.Option(metavar="N", min=1, help="Number of users in the world.")
     ] = 1_000_000,
     raw: Annotated[
         bool,
         typer.Option(
             "--raw",
-            help="Keep the raw profiles, to make features of; the contexts are then a constant.",
+            help="Write raw profiles, to make features from. Contexts are then only the constant.",
         ),
     ] = False,
     format: Annotated[
         Literal["log", "r6a"],
         typer.Option(
             metavar="FORMAT",
-            help="`log`: a folder for every command. `r6a`: Yahoo's text; .gz compresses it.",
+            help="`log`: a folder that every command reads. `r6a`: Yahoo's text format, compressed "
+            "if OUT ends in .gz.",
         ),
     ] = "log",
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document instead of a sentence.")
-    ] = False,
+    json: AsJson = False,
 ) -> None:
-    """Make a log of a simulated front page, like that of the paper, with articles shown at random.
+    """Simulate a log of a front page like the paper's, with articles shown at random.
 
-    Without `--raw` a context holds the user's true interests, which no real site knows. Nothing in
+    Without `--raw`, a context holds the user's true interests, which no real site knows. Nothing in
     such a log comes from real people.
     """
     from time import perf_counter
 
-    from topstory.cli.output.consoles import answers
-    from topstory.cli.output.following import following
-    from topstory.cli.output.numbers import rate
-    from topstory.cli.output.printing import print_json
+    from topstory.cli.output.consoles import print_json, print_line, stderr_console
+    from topstory.cli.output.numbers import count, rate
+    from topstory.cli.output.progress import count_bar
+    from topstory.cli.reports.simulate import SimulationReport
     from topstory.events.simulator import TodayModule
 
     if raw and format == "r6a":
-        raise typer.BadParameter("r6a has no place for raw profiles", param_hint="--raw")
+        raise typer.BadParameter("the format r6a cannot hold raw profiles", param_hint="--raw")
     began = perf_counter()
     world = TodayModule(seed, users=users)
-    with following("simulating", events) as follow:
+    with count_bar(stderr_console(), "simulating", events) as follow:
         made = world.write_log(
             out, events, start, days, seed=visits_seed, raw=raw, format=format, progress=follow
         )
@@ -96,10 +88,8 @@ def simulate(
     if json:
         print_json(report)
         return
-    answers().print(
-        f"{report.events:,} simulated events of {report.articles} articles into {out}: "
-        f"CTR {report.ctr:.4f}, {report.bytes / 1e6:,.1f} MB "
-        f"in {report.seconds:.1f} s, {rate(report.events / report.seconds)}",
-        markup=False,
-        soft_wrap=True,
+    print_line(
+        f"Wrote {count(report.events, 'simulated event')} of {count(report.articles, 'article')} "
+        f"to {out}: CTR {report.ctr:.4f}, {report.bytes / 1e6:,.1f} MB in {report.seconds:.1f} s, "
+        f"{rate(report.events / report.seconds)}"
     )

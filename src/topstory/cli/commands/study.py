@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topstory.cli.options import Address, AsJson, Bucket, EngineName, Repeats, Seed, Support
+from topstory.cli.arguments import Address, AsJson, Bucket, EngineName, Repeats, Seed, Support
 
 if TYPE_CHECKING:
     from topstory.cli.reports.study import StudyReport
@@ -15,42 +15,42 @@ if TYPE_CHECKING:
 
 def study(
     out: Annotated[
-        Path, typer.Argument(metavar="OUT", help="A folder for the report and all its numbers.")
+        Path, typer.Argument(metavar="OUT", help="Folder for the report and all its numbers.")
     ],
     scale: Annotated[
         str,
         typer.Option(
             metavar="SCALE",
-            help="Of simulated logs: demo (0.5 M events to tune on, 3 M to judge on) or paper "
-            "(4.7 M and 36 M).",
+            help="Size of the simulated logs: demo (0.5 M events to tune on, 3 M to evaluate on) "
+            "or paper (4.7 M and 36 M).",
         ),
     ] = "demo",
     tuning: Annotated[
         Path | None,
-        typer.Option(metavar="LOG", help="Your own log to choose parameters on."),
+        typer.Option(metavar="LOG", help="Your own log for tuning the parameters."),
     ] = None,
     evaluation: Annotated[
         Path | None,
-        typer.Option(metavar="LOG", help="Your own log to judge the policies on."),
+        typer.Option(metavar="LOG", help="Your own log for evaluating the policies."),
     ] = None,
     exploration: Annotated[
         Path | None,
         typer.Option(
             metavar="LOG",
             help="Your own log of random exploration, for the offsets of warm policies, and for "
-            "features if all three logs are raw. By default the tuning log's first tenth.",
+            "features if all three logs are raw. Default: the first tenth of the tuning log.",
         ),
     ] = None,
     support: Support = None,
     policy: Annotated[
         str | None,
-        typer.Option(metavar="NAME,…", help="Which policies. By default all ten that learn."),
+        typer.Option(metavar="NAME,…", help="Policies to compare. Default: all that learn."),
     ] = None,
     sizes: Annotated[
         str | None,
         typer.Option(
             metavar="S,T,…",
-            help="The shares of retained events to learn from. By default the paper's: "
+            help="Shares of retained events to learn from. Default, as in the paper: "
             "1,0.3,0.2,0.1,0.05,0.01.",
         ),
     ] = None,
@@ -66,7 +66,7 @@ def study(
         bool,
         typer.Option(
             "--tune-ridge",
-            help="Search the ridge of disjoint and hybrid models as well, and say what it earns.",
+            help="Tune the ridge of disjoint and hybrid models as well, and report the gain.",
         ),
     ] = False,
     seed: Seed = 0,
@@ -74,18 +74,16 @@ def study(
     address: Address = None,
     json: AsJson = False,
 ) -> None:
-    """The paper's whole evaluation: tune every policy, judge it on another log, write a report.
+    """Run the paper's whole evaluation: tune each policy, evaluate it on another log, and report.
 
-    Every finished run is recorded at once: interrupted, the same command goes on where it was.
-    OUT holds report.html, table1 as csv, md and tex, runs.parquet, and the figures.
+    Every finished run is recorded at once: if the study is interrupted, the same command continues
+    it. OUT gets report.html, table1 as csv, md and tex, runs.parquet, and the figures.
     """
     import topstory as ts
-    from topstory.cli.choosing import listed
-    from topstory.cli.lists import numbers, shares
-    from topstory.cli.output.consoles import remarks
-    from topstory.cli.output.printing import print_json
+    from topstory.cli.arguments import parse_names, parse_numbers, parse_support
+    from topstory.cli.output.consoles import print_json, stderr_console
     from topstory.cli.output.progress import work_bar
-    from topstory.cli.output.warnings import told_once
+    from topstory.cli.output.warnings import printed_warnings
     from topstory.cli.reports.study import StudyReport
     from topstory.engines import engine as named_engine
     from topstory.extras import require
@@ -100,27 +98,31 @@ def study(
             ("exploration", exploration),
         )
     }
-    console = remarks()
-    with told_once(console, StudyWarning), work_bar(console, "study") as follow, _resumable():
+    console = stderr_console()
+    with (
+        printed_warnings(console, StudyWarning),
+        work_bar(console, "study") as follow,
+        _resumable(),
+    ):
         found = ts.study(
             out,
             scale=scale,
             **logs,
-            support=shares(support, "--support"),
-            policies=listed(policy),
-            sizes=numbers(sizes, "--sizes"),
-            epsilons=numbers(epsilons, "--epsilons"),
-            alphas=numbers(alphas, "--alphas"),
+            support=parse_support(support, "--support"),
+            policies=parse_names(policy),
+            sizes=parse_numbers(sizes, "--sizes"),
+            epsilons=parse_numbers(epsilons, "--epsilons"),
+            alphas=parse_numbers(alphas, "--alphas"),
             repeats=repeats,
             tune_on=tune_on,
             tune_ridge=tune_ridge,
             seed=seed,
             engine=named_engine(engine, address=address),
-            progress=lambda what, done, total: follow(done, total, what),
+            progress=follow,
         )
         page = found.write()
     report = found.report()
-    told = StudyReport(
+    record = StudyReport(
         format="topstory-study",
         version=1,
         out=str(out),
@@ -131,9 +133,9 @@ def study(
         seconds=found.seconds,
     )
     if json:
-        print_json(told)
+        print_json(record)
     else:
-        _show(told)
+        _show(record)
 
 
 @contextmanager
@@ -141,20 +143,20 @@ def _resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted; the same command goes on where it was") from None
+        raise KeyboardInterrupt("interrupted; run the same command again to continue") from None
 
 
-def _show(told: "StudyReport") -> None:
-    from topstory.cli.output.consoles import answers
+def _show(report: "StudyReport") -> None:
+    from topstory.cli.output.consoles import stdout_console
     from topstory.cli.output.numbers import number
     from topstory.cli.output.tables import plain_table
     from topstory.report.wording import share
 
-    console = answers()
+    console = stdout_console()
     table = plain_table(
-        "deployment CTR", *(share(size) for size in told.table.sizes), title="Relative to random"
+        "deployment CTR", *(share(size) for size in report.table.sizes), title="Relative to random"
     )
-    for row in told.table.rows:
+    for row in report.table.rows:
         table.add_row(
             row.name,
             *(
@@ -166,10 +168,10 @@ def _show(told: "StudyReport") -> None:
         )
     console.print(table)
     console.print()
-    for place, sentence in enumerate(told.summary):
+    for place, sentence in enumerate(report.summary):
         console.print(sentence, style=None if place else "bold", markup=False, soft_wrap=True)
     console.print(
-        f"\n{told.replays:,} replays in {told.seconds:.0f} s. The report: {told.report}",
+        f"\n{report.replays:,} replays in {report.seconds:.0f} s. Report: {report.report}",
         markup=False,
         soft_wrap=True,
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topstory.cli.options import Address, AsJson, Bucket, EngineName, Repeats, Seed
+from topstory.cli.arguments import Address, AsJson, Bucket, EngineName, LogFolder, Repeats, Seed
 from topstory.cli.policy_options import TUNABLE
 from topstory.policies.registry import TUNED
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def tune(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="The log's folder.")],
+    log: LogFolder,
     policy: Annotated[
         str,
         typer.Option(
@@ -24,21 +24,21 @@ def tune(
     ],
     grid: Annotated[
         str | None,
-        typer.Option(metavar="A,B,…", help=f"Values of {' or '.join(TUNED)}. By default eight."),
+        typer.Option(
+            metavar="A,B,…", help=f"Values of {' or '.join(TUNED)} to try. Default: eight values."
+        ),
     ] = None,
     sizes: Annotated[
         str,
         typer.Option(
             metavar="S,T,…",
-            help="The shares of retained events to learn from; each is tuned on its own.",
+            help="Shares of retained events to learn from; each is tuned separately.",
         ),
     ] = "1",
     on: Bucket = "deployment",
     ridge: Annotated[
         str | None,
-        typer.Option(
-            metavar="R,S,…", help="disjoint, hybrid: values of the ridge to search as well."
-        ),
+        typer.Option(metavar="R,S,…", help="disjoint, hybrid: values of the ridge to try as well."),
     ] = None,
     repeats: Repeats = None,
     seed: Seed = 0,
@@ -46,49 +46,45 @@ def tune(
         Path | None,
         typer.Option(
             metavar="LOG2",
-            help="warm: the log of random exploration that user-specific offsets are fitted on. "
-            "By default it is LOG's first tenth, and the rest is tuned on.",
+            help="warm: log of random exploration to fit user-specific offsets on. Default: the "
+            "first tenth of LOG; the rest is then tuned on.",
         ),
     ] = None,
     engine: EngineName = "local",
     address: Address = None,
     json: AsJson = False,
 ) -> None:
-    """Which parameter is best for a policy: a replay for each value of a grid, side by side.
+    """Find the best parameter of a policy: replay it with each value of a grid.
 
     The highest CTR of the deployment bucket decides, as in the paper, separately for each data
-    size. Each relative CTR comes with its 95 % interval; that of the best is its own, and does not
-    allow for having picked the best of many.
+    size. Each relative CTR comes with its 95 % interval, which does not correct for picking the
+    best of many values.
     """
     import topstory as ts
-    from topstory.cli.choosing import meaningless, warm
-    from topstory.cli.exploring import Source, explored
-    from topstory.cli.lists import numbers
-    from topstory.cli.output.consoles import remarks
-    from topstory.cli.output.printing import print_json
+    from topstory.cli.arguments import inapplicable, parse_numbers
+    from topstory.cli.output.consoles import print_json, stderr_console
     from topstory.cli.output.progress import work_bar
-    from topstory.cli.output.warnings import told_once, warn_of_constant
+    from topstory.cli.output.warnings import printed_warnings, warn_if_no_features
     from topstory.cli.reports.tune import tune_report
     from topstory.engines import engine as named_engine
     from topstory.evaluation.tuning import parameter_name
+    from topstory.evaluation.warm_start import needs_offset, warm_start
 
     parameter_name(policy)
-    if warm_from is not None and not warm(policy):
-        raise meaningless("--warm-from", [policy])
+    if warm_from is not None and not needs_offset(policy):
+        raise inapplicable("--warm-from", [policy])
     values, shares, ridges = (
-        numbers(grid, "--grid"),
-        numbers(sizes, "--sizes"),
-        numbers(ridge, "--ridge"),
+        parse_numbers(grid, "--grid"),
+        parse_numbers(sizes, "--sizes"),
+        parse_numbers(ridge, "--ridge"),
     )
-    source = Source(str(log), ts.EventLog.read(log))
-    events, given = source.log, {}
-    if warm(policy):
-        other = None if warm_from is None else Source(str(warm_from), ts.EventLog.read(warm_from))
-        _, offset, events = explored(source, other)
-        given = {"offset": offset}
-    console = remarks()
-    warn_of_constant(source, policy, console)
-    with told_once(console), work_bar(console, policy) as progress:
+    events, given = ts.EventLog.read(log), {}
+    if needs_offset(policy):
+        start = warm_start(events, None if warm_from is None else ts.EventLog.read(warm_from))
+        events, given = start.log, {"offset": start.offset}
+    console = stderr_console()
+    warn_if_no_features(str(log), events, policy, console)
+    with printed_warnings(console), work_bar(console, policy) as follow:
         tuning = ts.tune(
             policy,
             events,
@@ -99,7 +95,7 @@ def tune(
             repeats=repeats,
             seed=seed,
             engine=named_engine(engine, address=address),
-            progress=progress,
+            progress=lambda done, total: follow(policy, done, total),
             **given,
         )
     report = tune_report(str(log), len(events), tuning)
@@ -110,11 +106,11 @@ def tune(
 
 
 def _show(report: "TuneReport") -> None:
-    from topstory.cli.output.consoles import answers
+    from topstory.cli.output.consoles import stdout_console
     from topstory.cli.output.numbers import count, interval, number
     from topstory.cli.output.tables import plain_table
 
-    console = answers()
+    console = stdout_console()
     for curve in report.curves:
         named = list(curve.points[0].parameters)
         table = plain_table(*named, "deployment", "learning", title=_title(report, curve.size))
@@ -122,8 +118,8 @@ def _show(report: "TuneReport") -> None:
             table.add_row(
                 *(f"{point.parameters[name]:g}" for name in named),
                 *(
-                    f"{number(told.relative_ctr, 3)} {interval(told.interval, 2)}".strip()
-                    for told in (point.deployment, point.learning)
+                    f"{number(bucket.relative_ctr, 3)} {interval(bucket.interval, 2)}".strip()
+                    for bucket in (point.deployment, point.learning)
                 ),
                 style="bold" if point.chosen else None,
             )
@@ -131,8 +127,8 @@ def _show(report: "TuneReport") -> None:
         console.print(f"\n{_best(report, curve)}\n", style="bold")
     seeds = max(point.repeats for curve in report.curves for point in curve.points)
     console.print(
-        f"{count(report.events, 'event')}; relative CTRs, with 95 % intervals"
-        + (f"; averages of up to {seeds} seeds." if seeds > 1 else "."),
+        f"{count(report.events, 'event')}. Relative CTRs with 95 % intervals"
+        + (f", averaged over up to {seeds} seeds." if seeds > 1 else "."),
         style="dim",
         soft_wrap=True,
     )
@@ -143,7 +139,7 @@ def _best(report: "TuneReport", curve: "CurveReport") -> str:
         if point.chosen:
             listed = ", ".join(f"{name} {value:g}" for name, value in point.parameters.items())
             return f"Best in the {report.on} bucket: {listed}"
-    return f"Nothing was clicked in the {report.on} bucket: no value is known to be the best."
+    return f"There were no clicks in the {report.on} bucket, so no value is known to be best."
 
 
 def _title(report: "TuneReport", size: float) -> str:

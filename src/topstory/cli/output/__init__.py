@@ -1,1 +1,1 @@
-"""Printing: consoles, tables, progress bars, numbers."""
+"""Printing: consoles, tables, progress, warnings, numbers."""

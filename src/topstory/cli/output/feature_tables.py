@@ -1,10 +1,9 @@
-"""A feature model, as people read it."""
+"""A feature model as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 from rich.console import Console
 from rich.markup import escape
 
@@ -13,22 +12,11 @@ from topstory.cli.output.tables import plain_table
 from topstory.features.description import FeatureReport, Liking
 from topstory.features.regression.early_stopping import HELD_OUT, LAST_BATCH
 
-BAR = 40  # characters of the longest bar
-
-
-class AppliedReport(msgspec.Struct, frozen=True):
-    """What was written."""
-
-    events: int
-    users: int
-    articles: int
-    dimension: int
-    article_features: int
-    unknown: dict[str, int]  # categories by field that the model does not know, and ignored
+BAR_WIDTH = 40  # characters of the longest bar
 
 
 def show_features(name: str, report: FeatureReport, console: Console) -> None:
-    """Print the clusters in words, the fit, and the histogram."""
+    """Print the fit, the clusters in words, and the histogram."""
 
     def say(text: str) -> None:
         console.print(text, markup=False, soft_wrap=True)
@@ -42,41 +30,42 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
     say(
         f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)} on {_scored(report)}\n"
     )
-    fields = plain_table("field", "kept", "dropped", "least support")
+    fields = plain_table("field", "kept", "dropped", "minimum support")
     for field in (*report.user_fields, *report.article_fields):
         fields.add_row(
             escape(field.field), str(field.kept), str(field.dropped), f"{field.threshold:g}"
         )
     console.print(fields)
     for cluster in report.clusters:
-        say(f"\nUsers of cluster {cluster.cluster}, {cluster.share:.0%}")
-        say(f"  like     {_words(cluster.likes)}")
-        say(f"  not so   {_words(cluster.dislikes)}")
-        say(f"  are      {_words(cluster.traits)}")
+        say(f"\nUser cluster {cluster.cluster} ({cluster.share:.0%} of users)")
+        say(f"  likes     {_words(cluster.likes)}")
+        say(f"  dislikes  {_words(cluster.dislikes)}")
+        say(f"  traits    {_words(cluster.traits)}")
     say("")
     for articles in report.article_clusters:
-        say(f"Articles of cluster {articles.cluster}: {_words(articles.categories)}")
-    say("\nUsers by their largest membership")
+        say(f"Article cluster {articles.cluster}: {_words(articles.categories)}")
+    say("\nUsers by largest membership")
     most, total = max(1, *report.histogram), max(1, sum(report.histogram))
     for i, users in enumerate(report.histogram):
         if users:
             low = i / len(report.histogram)
-            say(f"  {low:.2f}  {'█' * round(BAR * users / most):<{BAR}}  {users / total:.1%}")
+            bar = "█" * round(BAR_WIDTH * users / most)
+            say(f"  {low:.2f}  {bar:<{BAR_WIDTH}}  {users / total:.1%}")
     say(
-        f"{report.above_half:.0%} are above 0.5, {report.above_four_fifths:.0%} above 0.8 "
+        f"{report.above_half:.0%} of users are above 0.5, {report.above_four_fifths:.0%} above 0.8 "
         "(the paper's Figure 5: 85 % and 40 %)"
     )
 
 
 def _scored(report: FeatureReport) -> str:
-    """What the log loss is of, and after how many steps."""
+    """Which events the log loss was measured on, and after how many steps."""
     steps = report.iterations
     if report.scored_on == LAST_BATCH:
         batches = "1 batch" if steps == 1 else f"{steps} batches"
-        return f"the last batch before it was learned from, after {batches}"
-    events = "events held out" if report.scored_on == HELD_OUT else "the events learned from"
+        return f"the last batch, before learning from it, after {batches}"
+    events = "held-out events" if report.scored_on == HELD_OUT else "the training events"
     return f"{events}, after {count(steps, 'iteration')}"
 
 
 def _words(likings: Sequence[Liking]) -> str:
-    return ", ".join(f"{liking.category} ({liking.by:+.2f})" for liking in likings) or "nothing"
+    return ", ".join(f"{liking.category} ({liking.by:+.2f})" for liking in likings) or "–"

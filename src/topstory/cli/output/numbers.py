@@ -1,14 +1,14 @@
-"""Numbers, as people read them."""
+"""Numbers as text."""
 
 from __future__ import annotations
 
 Ends = tuple[float, float] | None
 
-NOTHING = "–"
+NO_VALUE = "–"
 
 
 def rate(per_second: float) -> str:
-    """Events per second.
+    """A number of events per second.
 
     >>> rate(12_345_678), rate(4_321), rate(12)
     ('12.3 M events/s', '4.3 k events/s', '12 events/s')
@@ -20,16 +20,16 @@ def rate(per_second: float) -> str:
 
 
 def number(value: float | None, digits: int, sign: str = "") -> str:
-    """A number with so many decimals, or a dash where there is none.
+    """A number with so many decimals, or a dash for None.
 
     >>> number(1.23456, 3), number(12.0, 1, "+"), number(None, 3)
     ('1.235', '+12.0', '–')
     """
-    return NOTHING if value is None else f"{value:{sign}.{digits}f}"
+    return NO_VALUE if value is None else f"{value:{sign}.{digits}f}"
 
 
 def interval(ends: Ends, digits: int, sign: str = "") -> str:
-    """Both ends.
+    """Both ends of an interval.
 
     >>> interval((0.0312, 0.0346), 3), interval(None, 3)
     ('[0.031…0.035]', '')
@@ -40,7 +40,7 @@ def interval(ends: Ends, digits: int, sign: str = "") -> str:
 
 
 def count(value: int, noun: str) -> str:
-    """How many.
+    """A number of things.
 
     >>> count(1, "event"), count(1200, "event")
     ('1 event', '1,200 events')

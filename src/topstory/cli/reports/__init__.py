@@ -1,1 +1,1 @@
-"""What a command answers: records for people and for --json."""
+"""The records that commands print: `--json` encodes them, tables are drawn from them."""

@@ -1,92 +1,177 @@
-"""What `topstory replay --json` prints, and tables are drawn from: records without behaviour."""
+"""What `topstory replay --json` and `topstory demo --json` print."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
 
-Ends = tuple[float, float] | None  # of a 95 % interval; None: it cannot be known
-MaybeFloat = float | None
+from topstory.cli.reports.finite import Ends, MaybeFloat, finite, finite_ends
+
+if TYPE_CHECKING:
+    from topstory.evaluation import Bucket, Comparison, Lift, WarmStart
+
+FIRST_TENTH = "first tenth"
 
 
 class BucketReport(msgspec.Struct, frozen=True):
     """What one bucket earned."""
 
     trials: Annotated[int, Meta(description="events retained")]
-    payoff: Annotated[float, Meta(description="what they paid, in all")]
-    ctr: Annotated[MaybeFloat, Meta(description="payoff for each trial: the paper's CTR")]
+    payoff: Annotated[float, Meta(description="their total payoff")]
+    ctr: Annotated[MaybeFloat, Meta(description="payoff per trial: the paper's CTR")]
     interval: Annotated[Ends, Meta(description="its 95 % interval")]
-    relative_ctr: Annotated[MaybeFloat, Meta(description="divided by the random policy's")]
+    relative_ctr: Annotated[MaybeFloat, Meta(description="CTR / the random policy's CTR")]
     relative_interval: Annotated[Ends, Meta(description="its 95 % interval")]
-    weighted_ctr: Annotated[MaybeFloat, Meta(description="each trial weighted by its pool's size")]
+    weighted_ctr: Annotated[
+        MaybeFloat, Meta(description="CTR with each trial weighted by the size of its pool")
+    ]
     weighted_interval: Annotated[Ends, Meta(description="its 95 % interval")]
     weighted_relative_ctr: Annotated[
-        MaybeFloat, Meta(description="divided by the random policy's, weighted alike")
+        MaybeFloat, Meta(description="weighted CTR / the random policy's weighted CTR")
     ]
 
 
 class LiftReport(msgspec.Struct, frozen=True):
-    """How much more was earned than by ε-greedy: 0.1 is 10 % more."""
+    """How much more a policy earned than ε-greedy: 0.1 means 10 % more."""
 
     value: Annotated[MaybeFloat, Meta(description="the lift")]
     interval: Annotated[Ends, Meta(description="its 95 % interval")]
 
 
 class PolicyReport(msgspec.Struct, frozen=True):
-    """One policy's replay."""
+    """The replay of one policy."""
 
-    policy: Annotated[str, Meta(description="its name here")]
+    policy: Annotated[str, Meta(description="its name in topstory")]
     paper: Annotated[str, Meta(description="its name in the paper")]
     parameters: Annotated[dict[str, float], Meta(description="alpha, epsilon, ridge, …")]
-    deployment: Annotated[BucketReport, Meta(description="served greedily, never learned from")]
-    learning: Annotated[BucketReport, Meta(description="explored, and learned from")]
+    deployment: Annotated[BucketReport, Meta(description="served greedily, not learned from")]
+    learning: Annotated[BucketReport, Meta(description="explored and learned from")]
     deployment_lift: Annotated[
-        LiftReport | None, Meta(description="over `egreedy`; null if that was not replayed too")
+        LiftReport | None, Meta(description="over `egreedy`; null if that was not replayed")
     ]
-    learning_lift: Annotated[LiftReport | None, Meta(description="the same of the other bucket")]
-    seconds: Annotated[float, Meta(description="taken by the replay, compilation aside")]
-    events_per_second: Annotated[MaybeFloat, Meta(description="of the log")]
+    learning_lift: Annotated[
+        LiftReport | None, Meta(description="the same for the learning bucket")
+    ]
+    seconds: Annotated[float, Meta(description="duration of the replay, without compilation")]
+    events_per_second: Annotated[MaybeFloat, Meta(description="events of the log per second")]
 
 
 class UniformityReport(msgspec.Struct, frozen=True):
-    """Whether articles were shown uniformly at random: a chi-square test of the events replayed."""
+    """A chi-square test of whether articles were shown uniformly at random."""
 
     statistic: Annotated[float, Meta(description="chi-square")]
-    degrees_of_freedom: Annotated[int, Meta(description="0: nothing could be tested")]
-    p_value: Annotated[float, Meta(description="a small one: not uniform")]
+    degrees_of_freedom: Annotated[int, Meta(description="0 if there was nothing to test")]
+    p_value: Annotated[float, Meta(description="small if articles were not shown uniformly")]
 
 
 class WarmReport(msgspec.Struct, frozen=True):
-    """Where the warm policies' offsets come from."""
+    """Where the offsets of warm policies come from."""
 
     source: Annotated[
         str, Meta(description="the log they were fitted on, or `first tenth` of the log itself")
     ]
-    events: Annotated[int, Meta(description="how many events that was")]
+    events: Annotated[int, Meta(description="number of events they were fitted on")]
     articles: Annotated[int, Meta(description="articles of the replayed log that have an offset")]
 
 
-class Report(msgspec.Struct, frozen=True):
+class ReplayReport(msgspec.Struct, frozen=True):
     """Replays of one log: the whole document."""
 
     format: Annotated[str, Meta(description="`topstory-replay`")]
     version: Annotated[int, Meta(description="1; fields may be added under the same version")]
-    log: Annotated[str, Meta(description="as it was given; `simulated` in the demo")]
-    events: Annotated[int, Meta(description="passed over: all, or nine tenths (see `warm`)")]
-    kept: Annotated[int, Meta(description="of them, left by rejection sampling")]
+    log: Annotated[str, Meta(description="the log as given; `simulated` in the demo")]
+    events: Annotated[
+        int, Meta(description="events replayed: all, or all but the first tenth (see `warm`)")
+    ]
+    kept: Annotated[int, Meta(description="events left by rejection sampling")]
     lost: Annotated[
         MaybeFloat,
-        Meta(description="the share lost to it; null where propensities are not recorded"),
+        Meta(description="share lost to rejection sampling; null without recorded propensities"),
     ]
-    articles: Annotated[int, Meta(description="in the log")]
-    smallest_pool: Annotated[int, Meta(description="of the events passed over")]
-    largest_pool: Annotated[int, Meta(description="of the events passed over")]
-    random_ctr: Annotated[MaybeFloat, Meta(description="the random policy's CTR, without its luck")]
-    size: Annotated[float, Meta(description="the share of retained events learned from")]
-    seed: Annotated[int, Meta(description="of the policies and of the replay")]
-    uniformity: Annotated[UniformityReport, Meta(description="were articles shown uniformly?")]
+    articles: Annotated[int, Meta(description="articles in the log")]
+    smallest_pool: Annotated[int, Meta(description="size of the smallest pool of these events")]
+    largest_pool: Annotated[int, Meta(description="size of the largest pool of these events")]
+    random_ctr: Annotated[
+        MaybeFloat, Meta(description="CTR of the random policy: the log's own, free of luck")
+    ]
+    size: Annotated[float, Meta(description="share of retained events that was learned from")]
+    seed: Annotated[int, Meta(description="seed of the policies and of the replays")]
+    uniformity: Annotated[
+        UniformityReport, Meta(description="were articles shown uniformly at random?")
+    ]
     warnings: Annotated[tuple[str, ...], Meta(description="also on standard error")]
     warm: Annotated[WarmReport | None, Meta(description="null without warm policies")]
-    policies: Annotated[tuple[PolicyReport, ...], Meta(description="in the order of replay")]
+    policies: Annotated[tuple[PolicyReport, ...], Meta(description="in the order given")]
+
+
+def replay_report(
+    name: str, comparison: Comparison, warnings: Sequence[str], warm_from: str | None = None
+) -> ReplayReport:
+    """A comparison as a record, with the names that its logs were given by."""
+    log, results = comparison.log, comparison.results
+    first = next(iter(results.values()))
+    sizes = log.pool_sizes[log.pool]
+    tested = first.uniformity
+    return ReplayReport(
+        format="topstory-replay",
+        version=1,
+        log=name,
+        events=len(log),
+        kept=first.events,
+        lost=None if log.recorded_propensity is None else first.lost,
+        articles=len(log.article_ids),
+        smallest_pool=int(sizes.min()),
+        largest_pool=int(sizes.max()),
+        random_ctr=finite(first.random_ctr),
+        size=first.size,
+        seed=first.seed,
+        uniformity=UniformityReport(tested.statistic, tested.degrees_of_freedom, tested.p_value),
+        warnings=tuple(warnings),
+        warm=None if comparison.warm is None else _warm(comparison.warm, warm_from),
+        policies=tuple(_policy(policy, comparison) for policy in results),
+    )
+
+
+def _warm(start: WarmStart, warm_from: str | None) -> WarmReport:
+    source = FIRST_TENTH if start.first_tenth or warm_from is None else warm_from
+    return WarmReport(source, len(start.exploration), len(start.offset))
+
+
+def _policy(name: str, comparison: Comparison) -> PolicyReport:
+    from topstory.policies import REGISTRY
+
+    result = comparison.results[name]
+    numbers = result.policy.model.parameters() | result.policy.explorer.parameters()
+    paid = bool(result.random_ctr)  # nothing can be relative to 0
+    return PolicyReport(
+        policy=name,
+        paper=REGISTRY[name].paper,
+        parameters={k: float(v) for k, v in numbers.items() if isinstance(v, int | float)},
+        deployment=_bucket(result.deployment, paid),
+        learning=_bucket(result.learning, paid),
+        deployment_lift=_lift(comparison.lift(name, "deployment")),
+        learning_lift=_lift(comparison.lift(name, "learning")),
+        seconds=result.seconds,
+        events_per_second=len(comparison.log) / result.seconds if result.seconds else None,
+    )
+
+
+def _bucket(bucket: Bucket, paid: bool) -> BucketReport:
+    return BucketReport(
+        trials=bucket.trials,
+        payoff=bucket.payoff,
+        ctr=finite(bucket.ctr),
+        interval=finite_ends(bucket.interval),
+        relative_ctr=finite(bucket.relative_ctr) if paid else None,
+        relative_interval=finite_ends(bucket.relative_interval),
+        weighted_ctr=finite(bucket.weighted_ctr),
+        weighted_interval=finite_ends(bucket.weighted_interval),
+        weighted_relative_ctr=finite(bucket.weighted_relative_ctr) if paid else None,
+    )
+
+
+def _lift(lift: Lift | None) -> LiftReport | None:
+    return None if lift is None else LiftReport(finite(lift.value), finite_ends(lift.interval))

@@ -1,4 +1,4 @@
-"""What `topstory tune --json` prints, and its table is drawn from."""
+"""What `topstory tune --json` prints."""
 
 from __future__ import annotations
 
@@ -8,34 +8,39 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
-from topstory.cli.reports.replay import Ends, MaybeFloat
+from topstory.cli.reports.finite import Ends, MaybeFloat, finite, finite_ends
 
 if TYPE_CHECKING:
     from topstory.evaluation import Estimate, Point, Tuning
 
 
 class EstimateReport(msgspec.Struct, frozen=True):
-    """A bucket's relative CTR, over all seeds."""
+    """The relative CTR of a bucket, averaged over seeds."""
 
-    relative_ctr: Annotated[MaybeFloat, Meta(description="divided by the random policy's")]
+    relative_ctr: Annotated[MaybeFloat, Meta(description="CTR / the random policy's CTR")]
     interval: Annotated[Ends, Meta(description="its 95 % interval")]
 
 
 class PointReport(msgspec.Struct, frozen=True):
     """One parameter value."""
 
-    parameters: Annotated[dict[str, float], Meta(description="epsilon or alpha, and the ridge")]
-    deployment: Annotated[EstimateReport, Meta(description="served greedily, never learned from")]
-    learning: Annotated[EstimateReport, Meta(description="explored, and learned from")]
-    repeats: Annotated[int, Meta(description="seeds that were averaged")]
-    seconds: Annotated[float, Meta(description="taken by their replays, one after the other")]
-    chosen: Annotated[bool, Meta(description="the best of its curve; none if nothing was clicked")]
+    parameters: Annotated[
+        dict[str, float], Meta(description="epsilon or alpha, and the ridge if searched")
+    ]
+    deployment: Annotated[EstimateReport, Meta(description="served greedily, not learned from")]
+    learning: Annotated[EstimateReport, Meta(description="explored and learned from")]
+    repeats: Annotated[int, Meta(description="number of seeds averaged")]
+    seconds: Annotated[float, Meta(description="duration of their replays, added up")]
+    chosen: Annotated[
+        bool,
+        Meta(description="whether it is the best of its curve; no point is if nothing was clicked"),
+    ]
 
 
 class CurveReport(msgspec.Struct, frozen=True):
     """The tuning curve at one data size."""
 
-    size: Annotated[float, Meta(description="the share of retained events learned from")]
+    size: Annotated[float, Meta(description="share of retained events that was learned from")]
     points: Annotated[tuple[PointReport, ...], Meta(description="in the order of the grid")]
 
 
@@ -44,12 +49,12 @@ class TuneReport(msgspec.Struct, frozen=True):
 
     format: Annotated[str, Meta(description="`topstory-tune`")]
     version: Annotated[int, Meta(description="1; fields may be added under the same version")]
-    log: Annotated[str, Meta(description="as it was given")]
-    events: Annotated[int, Meta(description="that were replayed each time")]
-    policy: Annotated[str, Meta(description="its name here")]
+    log: Annotated[str, Meta(description="the log as given")]
+    events: Annotated[int, Meta(description="events in each replay")]
+    policy: Annotated[str, Meta(description="its name in topstory")]
     paper: Annotated[str, Meta(description="its name in the paper")]
-    on: Annotated[str, Meta(description="the bucket that decides")]
-    curves: Annotated[tuple[CurveReport, ...], Meta(description="one for each size")]
+    on: Annotated[str, Meta(description="bucket whose CTR decides")]
+    curves: Annotated[tuple[CurveReport, ...], Meta(description="one for each data size")]
 
 
 def tune_report(log: str, events: int, tuning: Tuning) -> TuneReport:
@@ -94,8 +99,4 @@ def _point(point: Point, chosen: bool) -> PointReport:
 
 
 def _estimate(found: Estimate) -> EstimateReport:
-    known = math.isfinite(found.interval.low) and math.isfinite(found.interval.high)
-    return EstimateReport(
-        found.value if math.isfinite(found.value) else None,
-        (found.interval.low, found.interval.high) if known else None,
-    )
+    return EstimateReport(finite(found.value), finite_ends(found.interval))

@@ -1,4 +1,4 @@
-"""The figures people can touch."""
+"""The interactive figures, as data for plotly.js."""
 
 from topstory.report.figures.ctr_over_time import over_time
 from topstory.report.figures.data_sizes import by_size
@@ -12,7 +12,7 @@ __all__ = ["INK", "Figure", "Panel", "Spec", "figures"]
 
 
 def figures(report: Report) -> list[Figure]:
-    """All of them, in the paper's order; a figure without anything to draw is left out."""
+    """All figures in the paper's order, without those that have nothing to draw."""
     found = [
         tuning(report),
         lifted(report),

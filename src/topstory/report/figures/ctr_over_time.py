@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topstory.report.figures.figure import INK, Figure, Panel, legend
 from topstory.report.records import Report
-from topstory.report.style import style
+from topstory.report.style import style_of
 
 
 def over_time(report: Report) -> Figure | None:
@@ -21,8 +21,8 @@ def over_time(report: Report) -> Figure | None:
             "x": list(each.times),
             "y": list(each.relative_ctr),
             "line": {
-                "color": style(each.policy).colour,
-                "dash": style(each.policy).dash,
+                "color": style_of(each.policy).colour,
+                "dash": style_of(each.policy).dash,
                 "width": 2,
             },
             "hovertemplate": f"{each.name}: %{{y:.2f}}<extra></extra>",
@@ -40,14 +40,14 @@ def over_time(report: Report) -> Figure | None:
     axes = {
         "hovermode": "x unified",
         "xaxis": {"title": {"text": "time (UTC)" if timed else "event"}},
-        "yaxis": {"title": {"text": "CTR / random's over the whole log"}},
+        "yaxis": {"title": {"text": "CTR / random's CTR over the whole log"}},
     }
     shown = ("egreedy", "ucb", "ucb-seg", "linucb-disjoint", "linucb-hybrid")
     return Figure(
         "over_time",
         "CTR over time",
-        "The deployment bucket on the evaluation log, all data; dotted: the random policy. A click "
-        "on a name shows or hides it.",
+        "Deployment bucket on the evaluation log, with all data. Dotted: the random policy. Click "
+        "a name to show or hide a policy.",
         (Panel("deployment bucket", {"data": [*lines, random], "layout": axes}),),
         legend(report),
         hidden=tuple(each.policy for each in report.series if each.policy not in shown),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from topstory.report.figures.figure import BUCKETS, INK, Figure, Panel, Spec, legend
 from topstory.report.records import Number, Report
-from topstory.report.style import style
+from topstory.report.style import style_of
 from topstory.report.wording import between, share
 
 
@@ -18,7 +18,7 @@ def by_size(report: Report) -> Figure:
     for bucket, named in BUCKETS.items():
         data = []
         for row in table.rows:
-            drawn = style(row.policy)
+            style = style_of(row.policy)
             cells = {cell.size: getattr(cell, bucket) for cell in row.cells}
             numbers: list[Number] = [cells[size] for size in sizes]
             data.append(
@@ -29,8 +29,8 @@ def by_size(report: Report) -> Figure:
                     "x": [share(size) for size in sizes],
                     "y": [number.value for number in numbers],
                     "marker": {
-                        "color": drawn.colour,
-                        "opacity": drawn.opacity,
+                        "color": style.colour,
+                        "opacity": style.opacity,
                         "line": {"width": 0},
                     },
                     "error_y": _whiskers(numbers),
@@ -51,9 +51,9 @@ def by_size(report: Report) -> Figure:
         panels.append(Panel(named, {"data": data, "layout": axes}))
     return Figure(
         "figure4",
-        "Figure 4. The size of the data",
+        "Figure 4. Data size",
         "Relative CTR on the evaluation log by the share of the data that was learned from. Bars "
-        "begin at 1, the random policy; pale ones are ε-greedy, full ones upper confidence bounds. "
+        "start at 1, the random policy. Pale bars: ε-greedy; full bars: upper confidence bounds. "
         "Whiskers: 95 % intervals.",
         tuple(panels),
         legend(report),

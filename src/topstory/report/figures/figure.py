@@ -1,7 +1,7 @@
-"""What a figure is: a few panels side by side, each a plot of its own (on a phone, one by one).
+"""A figure: a few plots side by side, or below each other on a phone.
 
-Plots are plain data, as plotly.js takes it. The colours of text and grid are the page's: it puts
-them in, and its ink wherever a colour is called "ink".
+Plots are plain data for plotly.js. The page sets the colours of text and grid, and replaces the
+colour "ink" by the colour of its text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Figure(msgspec.Struct, frozen=True):
     legend: tuple[tuple[str, str], ...] = ()  # policy and name; a click hides or shows it
     hidden: tuple[str, ...] = ()  # policies that are hidden at first
     sizes: tuple[float, ...] = ()  # data sizes to switch between, if any
-    wide: bool = False  # a panel takes the page's whole width: there is much in it
+    wide: bool = False  # each panel takes the whole width of the page
 
 
 def legend(report: Report) -> tuple[tuple[str, str], ...]:

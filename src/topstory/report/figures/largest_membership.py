@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topstory.report.figures.figure import Figure, Panel
 from topstory.report.records import Histogram, Report
-from topstory.report.style import style
+from topstory.report.style import style_of
 
 
 def memberships(report: Report) -> Figure | None:
@@ -20,7 +20,7 @@ def membership_figure(found: Histogram, whose: str = "Users") -> Figure:
         "type": "bar",
         "x": middles,
         "y": list(found.shares),
-        "marker": {"color": style("linucb-disjoint").colour},
+        "marker": {"color": style_of("linucb-disjoint").colour},
         "hovertemplate": "%{x:.3f}: %{y:.1%} of users<extra></extra>",
     }
     axes = {
@@ -30,8 +30,8 @@ def membership_figure(found: Histogram, whose: str = "Users") -> Figure:
     }
     return Figure(
         "figure5",
-        "Figure 5. How clear-cut users are",
-        f"{whose} by their membership in the closest of the clusters: "
+        "Figure 5. Largest memberships",
+        f"Users of the tuning log by their membership in the closest of the clusters: "
         f"{100 * found.above_half:.0f} % of them are above 0.5 (the paper: 85 %), "
         f"{100 * found.above_four_fifths:.0f} % above 0.8 (the paper: 40 %).",
         (Panel("largest membership", {"data": [bars], "layout": axes}),),

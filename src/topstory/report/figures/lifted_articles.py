@@ -6,7 +6,7 @@ from html import escape
 
 from topstory.report.figures.figure import INK, Figure, Panel, Spec
 from topstory.report.records import Report, Scatter
-from topstory.report.style import style
+from topstory.report.style import style_of
 from topstory.report.wording import percent
 
 
@@ -18,7 +18,7 @@ def lifted(report: Report) -> Figure | None:
         articles = [article for cloud in clouds for article in cloud.articles]
         if not articles:
             continue
-        # Each axis for itself: a few articles lifted far must not squeeze all into a corner.
+        # Axes are scaled separately: a few very high lifts must not squeeze the rest into a corner.
         right = max(article.base for article in articles) * 1.05
         top = max(right, max(article.lifted for article in articles) * 1.05)
         diagonal = {
@@ -48,16 +48,16 @@ def lifted(report: Report) -> Figure | None:
     return Figure(
         "figure3",
         "Figure 3. Base and lifted CTR",
-        "The 50 articles that each policy chose most, with all data (and 100 times or more): their "
-        "relative CTR for a random user, and for those the policy chose them for (learning). Above "
-        "the dotted line a policy found the right readers; in the titles, by how much on average. "
-        "Red crosses: ε-greedy; blue circles: upper confidence bounds.",
+        "The 50 articles that each policy chose most often, and at least 100 times, with all data: "
+        "their relative CTR for a random user, and for the users that the policy chose them for in "
+        "the learning bucket. Above the dotted line the policy found the right readers; the titles "
+        "give the average lift. Red crosses: ε-greedy; blue circles: upper confidence bounds.",
         tuple(panels),
     )
 
 
 def _cloud(cloud: Scatter) -> Spec:
-    drawn = style(cloud.policy)
+    style = style_of(cloud.policy)
     return {
         "type": "scatter",
         "mode": "markers",
@@ -65,10 +65,10 @@ def _cloud(cloud: Scatter) -> Spec:
         "x": [article.base for article in cloud.articles],
         "y": [article.lifted for article in cloud.articles],
         "marker": {
-            "symbol": drawn.marker,
+            "symbol": style.marker,
             "size": 8,
-            "color": drawn.marker_colour,
-            "line": {"width": 1.6, "color": drawn.marker_colour},
+            "color": style.marker_colour,
+            "line": {"width": 1.6, "color": style.marker_colour},
         },
         "text": [escape(f"{a.article} ({a.trials:,} trials)") for a in cloud.articles],
         "hovertemplate": f"{cloud.name}<br>%{{text}}<br>base %{{x:.2f}}, lifted %{{y:.2f}}"

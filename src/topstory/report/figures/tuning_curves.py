@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from topstory.policies.registry import REGISTRY, SYMBOLS, TUNED
 from topstory.report.figures.figure import BUCKETS, INK, Figure, Panel, Spec, legend
 from topstory.report.records import Curve, Number, Report
-from topstory.report.style import style
+from topstory.report.style import style_of
 from topstory.report.wording import between, ctr
 
 
@@ -29,8 +29,8 @@ def tuning(report: Report) -> Figure:
     return Figure(
         "figure2",
         "Figure 2. Tuning curves",
-        "Relative CTR on the tuning log against ε or α; the ringed point was chosen. The dotted "
-        "line is omniscient: each article's CTR known in hindsight, but not the user.",
+        "Relative CTR on the tuning log against ε or α; the ringed point was chosen. Dotted: "
+        "omniscient, which knows each article's CTR in hindsight but not the user.",
         tuple(panels),
         legend(report),
         sizes=report.table.sizes,
@@ -58,7 +58,7 @@ def _curve_axes(axis: str, curves: Sequence[Curve]) -> Spec:
 
 
 def _curve(curve: Curve, bucket: str, shown: float) -> Spec:
-    drawn = style(curve.policy)
+    style = style_of(curve.policy)
     numbers: list[Number] = [getattr(point, bucket) for point in curve.points]
     ring = [11 if point.chosen else 6 for point in curve.points]
     return {
@@ -69,12 +69,12 @@ def _curve(curve: Curve, bucket: str, shown: float) -> Spec:
         "visible": curve.size == shown,
         "x": [point.parameter for point in curve.points],
         "y": [number.value for number in numbers],
-        "line": {"color": drawn.colour, "dash": drawn.dash, "width": 2},
+        "line": {"color": style.colour, "dash": style.dash, "width": 2},
         "marker": {
-            "color": drawn.colour,
+            "color": style.colour,
             "size": ring,
             "symbol": ["circle-open-dot" if point.chosen else "circle" for point in curve.points],
-            "line": {"width": 2, "color": drawn.colour},
+            "line": {"width": 2, "color": style.colour},
         },
         "customdata": [between(number) for number in numbers],
         "hovertemplate": f"{curve.name}<br>{SYMBOLS[curve.parameter]} = %{{x}}<br>"

@@ -5,7 +5,7 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const printing = matchMedia("print");
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Traces and layouts say "ink" where they mean the page's own colour.
+// Traces and layouts use the colour "ink" for the page's own text colour.
 const inked = (value, ink) => {
   if (Array.isArray(value)) return value.map((each) => inked(each, ink));
   if (value && typeof value === "object")
@@ -36,7 +36,7 @@ const shown = (section, trace) => {
   const pressed = !button || button.getAttribute("aria-pressed") === "true";
   return pressed && (!size || meta.size === undefined || meta.size === Number(size.value));
 };
-// On paper a plot keeps the size that it was drawn at: one that fits A4 and Letter, margins and all.
+// In print a plot keeps the size it was drawn at; this one fits A4 and Letter with margins.
 const onPaper = (section) =>
   section.querySelector(".panels-1") ? { width: 670, height: 270 } : { width: 325, height: 230 };
 const draw = (section) => {
@@ -72,7 +72,7 @@ if (paper) {
 
 const tip = document.getElementById("tip");
 if (tip) {
-  const tell = (event) => {
+  const showTip = (event) => {
     const cell = event.target.closest && event.target.closest("[data-tip]");
     tip.hidden = !cell;
     if (!cell) return;
@@ -83,7 +83,7 @@ if (tip) {
     tip.style.left = `${left}px`;
     tip.style.top = `${above > 4 ? above : box.bottom + 6}px`;
   };
-  for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, tell);
+  for (const kind of ["mouseover", "focusin"]) document.addEventListener(kind, showTip);
   for (const kind of ["scroll", "focusout"]) document.addEventListener(kind, () => (tip.hidden = true), true);
 }
 document.documentElement.dataset.drawn = "true";

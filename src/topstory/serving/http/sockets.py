@@ -69,11 +69,11 @@ def share(host: str, port: int) -> socket.socket:
 
 
 def say_where(tell: Tell, config: Config, listening: socket.socket, made: bool) -> None:
-    """Say what a person should know: the address, and of the key if none was made now."""
+    """Print the address; and which API key is valid, if none was created now."""
     host, port = listening.getsockname()[:2]
-    tell(f"topstory serves on http://{host}:{port}, data in {config.data}")
+    tell(f"topstory listening on http://{host}:{port}, data folder {config.data}")
     if not made and not config.keys:
-        tell("The key that the first start told is good; `topstory new-key` makes others")
+        tell("Using the API key printed at first start. Run `topstory new-key` to create more.")
 
 
 def _bound(host: str, port: int, share: bool) -> socket.socket:

@@ -16,7 +16,7 @@ from topstory.serving.security.api_keys import new_key
 from topstory.serving.security.decision_ids import Signer, new_secret
 
 SIGNING = "# Signs decision ids. The last line signs, all are accepted.\n"
-KEYS = "# A key with all roles, made at the first start.\n"
+KEYS = "# An API key with all roles, created at first start.\n"
 
 
 def signer_of(config: Config) -> Signer:
@@ -50,14 +50,14 @@ def keys_of(
     made = not path.exists()
     if made:
         key, digest = new_key()
-        # Before it is kept: whatever ends this process, no key is in force that nobody was told.
-        tell(f"A key with all roles, told this once: {key}")
+        # Printed before it is stored: if this process dies here, no key is valid that nobody saw.
+        tell(f"API key (all roles, shown only once): {key}")
         _write(path, KEYS + key_entry("first", digest))
     try:
         return msgspec.convert(_read(path)["keys"], tuple[KeyConfig, ...]), made
     except (KeyError, msgspec.ValidationError):
         raise BadConfig(
-            f"{path}: it holds no keys; remove it, and the next start makes one and tells it"
+            f"{path}: contains no keys; remove it, and the next start creates one and prints it"
         ) from None
 
 

@@ -1,1 +1,1 @@
-"""The logs of a study: where they come from and what they are."""
+"""The logs of a study: where they come from, and what is in them."""

@@ -1,7 +1,7 @@
-"""The logs of a simulated study, laid out as the paper's (§5.2).
+"""The logs of a simulated study, with the dates of the paper (§5.2).
 
-Features are learned from random exploration in September 2008, parameters chosen on 1 May 2009,
-policies judged on the week from 3 May.
+Features are learned from random exploration in September 2008, parameters are tuned on 1 May 2009,
+and policies are evaluated on the week from 3 May.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from topstory.events.simulator import TodayModule, WorldSettings
 from topstory.studies.logs.features import (
     SIMULATED_SUPPORT,
     Support,
-    builder,
-    described,
-    learned,
+    fit_or_load,
+    new_builder,
+    parameters_text,
     support_options,
 )
 from topstory.studies.logs.sources import Logs
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scale:
-    """How many events the logs have, over how many days, and of how many users."""
+    """The number of events in each log, and over how many days and users."""
 
     exploration: int
     tuning: int
@@ -39,24 +39,24 @@ class Scale:
     tuning_days: float = 1
     evaluation_days: float = 7
     users: int = 1_000_000
-    repeats: int | None = None  # seeds averaged, unless told; None: as sizes ask for
+    repeats: int | None = None  # seeds to average by default; None: depends on the data size
 
 
 SCALES = {
-    # A few hours and a day: spread over a week, so few visits would teach too little of an article.
-    # A tenth of the users: encoding and clustering them is most of what learning features takes,
-    # and three million events of random exploration tell as much of them (docs/guides/study.md).
-    # Three seeds at every size: its 30 % teach no more than 5 % of the paper's day.
+    # A few hours and a day: over a week, so few visits would teach too little about an article.
+    # A tenth of the users: encoding and clustering users takes most of the time to learn features,
+    # and three million events of random exploration are as informative (docs/guides/study.md).
+    # Three seeds at every size: 30 % of these events teach no more than 5 % of the paper's day.
     "demo": Scale(3_000_000, 500_000, 3_000_000, 0.25, 1, users=100_000, repeats=3),
     "paper": Scale(8_000_000, 4_700_000, 36_000_000),
 }
 SEPTEMBER, MAY_1, MAY_3 = "2008-09-01", "2009-05-01", "2009-05-03"
-MONTH = 30  # days
+EXPLORATION_DAYS = 30
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """Logs of one simulated world; the fitted features are kept in the study's folder."""
+class SimulatedLogs:
+    """Logs of one simulated world; the folder of the study keeps the fitted features."""
 
     scale: Scale
     seed: int
@@ -65,41 +65,41 @@ class Simulated:
     support: Support | None = None
 
     @property
-    def known_by(self) -> dict[str, str]:
-        """Scale, seed and the world's numbers: it is the same each time it is made."""
-        # Under the class's first name: studies begun by earlier versions must go on.
+    def identities(self) -> dict[str, str]:
+        """Scale, seed and a hash of the world's settings: they determine the logs."""
+        # Under the first name of the class: studies begun by earlier versions must go on.
         world = repr(WorldSettings(users=self.scale.users)).removeprefix("World")
-        told = blake2b(world.encode(), digest_size=4).hexdigest()
-        known = {
+        digest = blake2b(world.encode(), digest_size=4).hexdigest()
+        logs = {
             role: f"{events:,} simulated events in {days:g} {'day' if days == 1 else 'days'} from "
-            f"{start}; world {told}, "
+            f"{start}; world {digest}, "
             f"seed {self.seed}"
             for role, events, start, days in (
                 ("tuning", self.scale.tuning, MAY_1, self.scale.tuning_days),
                 ("evaluation", self.scale.evaluation, MAY_3, self.scale.evaluation_days),
-                ("exploration", self.scale.exploration, SEPTEMBER, MONTH),
+                ("exploration", self.scale.exploration, SEPTEMBER, EXPLORATION_DAYS),
             )
         }
-        return {**known, FEATURE_MODEL: described(self._builder)}
+        return {**logs, FEATURE_MODEL: parameters_text(self._builder)}
 
     @property
     def _builder(self) -> FeatureBuilder:
-        least = SIMULATED_SUPPORT if self.support is None else self.support
-        return builder(self.engine, self.seed, least)
+        minimum = SIMULATED_SUPPORT if self.support is None else self.support
+        return new_builder(self.engine, self.seed, minimum)
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The scale, and the features' support if it was chosen."""
+        """The scale, and the support if it was given."""
         scale = next(name for name, scale in SCALES.items() if scale == self.scale)
         return ("--scale", scale, *(() if self.support is None else support_options(self.support)))
 
     @cached_property
     def logs(self) -> Logs:
-        """Made anew, the same each time."""
+        """Simulated again in each session, with the same events."""
         scale = self.scale
         world = TodayModule(self.seed, users=scale.users)
-        raw = world.random_log(scale.exploration, SEPTEMBER, MONTH, seed=1, raw=True)
-        features = learned(self._builder, raw, self.folder)
+        raw = world.random_log(scale.exploration, SEPTEMBER, EXPLORATION_DAYS, seed=1, raw=True)
+        features = fit_or_load(self._builder, raw, self.folder)
         tuning, evaluation = (
             world.random_log(events, start, days, seed=seed, features=features)
             for events, start, days, seed in (

@@ -1,4 +1,4 @@
-"""What a log looked like: `inspect`'s findings, and how users' memberships are spread (Fig. 5)."""
+"""The summary of a log: its inspection, and the histogram of memberships (Fig. 5)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from topstory.features.offset import offset_by
 if TYPE_CHECKING:
     from pyarrow import Table
 
-BINS = 20
+HISTOGRAM_BINS = 20
 EXPLORATION = "exploration"
-FEATURE_MODEL = "feature model"  # what tells a study from others, beside its three logs
-ENTRIES = 1 << 22  # hashed at a time
+FEATURE_MODEL = "feature model"  # identifies a study, beside its three logs
+CHUNK_NUMBERS = 1 << 22  # of the contexts, counted at a time
 
 
 class Memberships(msgspec.Struct, frozen=True):
     """Users by their largest non-constant feature, where features are memberships."""
 
-    counts: tuple[int, ...]  # of `BINS` equal bins from 0 to 1
+    counts: tuple[int, ...]  # of `HISTOGRAM_BINS` equal bins from 0 to 1
     above_half: float
     above_four_fifths: float
 
@@ -37,26 +37,26 @@ class LogSummary(msgspec.Struct, frozen=True):
     role: str  # tuning, evaluation or exploration
     inspection: Inspection
     memberships: Memberships | None
-    offset_by: str | None = None  # of an exploration: how the warm policies' offset is fitted
+    offset_by: str | None = None  # of the exploration: how the offsets of warm policies are fitted
 
 
-def called(role: str) -> str:
-    """What a study is known by, in words.
+def role_name(role: str) -> str:
+    """The name of what a role stands for.
 
-    >>> called("tuning"), called(FEATURE_MODEL)
+    >>> role_name("tuning"), role_name(FEATURE_MODEL)
     ('tuning log', 'feature model')
     """
     return role if role == FEATURE_MODEL else f"{role} log"
 
 
 def summarise(role: str, log: EventLog) -> LogSummary:
-    """Inspect a log."""
+    """Summarise a log."""
     fitted = offset_by(log) if role == EXPLORATION else None
     return LogSummary(role, inspect(log), memberships(log), fitted)
 
 
 def memberships(log: EventLog) -> Memberships | None:
-    """The histogram of the largest membership; None where contexts are not memberships.
+    """The histogram of the largest membership; None if contexts are not memberships.
 
     >>> users = [[0.9, 0.1, 1.0], [0.5, 0.5, 1.0]]
     >>> log = EventLog.from_arrays(users, [["a"]], [0, 0], ["a", "a"], [0, 1])
@@ -66,23 +66,23 @@ def memberships(log: EventLog) -> Memberships | None:
     if isinstance(log.users, SparseContexts) or log.dimension < 3 or not len(log):
         return None
     contexts = log.users
-    if log.visitors is not None:  # each user once, however often they came
+    if log.visitors is not None:  # each user counts once, however many visits they made
         contexts = log.visitors.contexts[np.unique(log.visitors.number)]
-    counts, half, fifths = np.zeros(BINS, np.int64), 0, 0
-    step = max(1, ENTRIES // log.dimension)
+    counts, half, fifths = np.zeros(HISTOGRAM_BINS, np.int64), 0, 0
+    step = max(1, CHUNK_NUMBERS // log.dimension)
     for start in range(0, len(contexts), step):
         part = contexts[start : start + step, :-1]
         if part.min() < 0 or np.abs(part.sum(axis=1) - 1).max() > 1e-3:
             return None
         largest = part.max(axis=1)
-        counts += np.histogram(largest, BINS, (0.0, 1.0))[0]
+        counts += np.histogram(largest, HISTOGRAM_BINS, (0.0, 1.0))[0]
         half += int((largest > 0.5).sum())
         fifths += int((largest > 0.8).sum())
     return Memberships(tuple(counts.tolist()), half / len(contexts), fifths / len(contexts))
 
 
 def fingerprint(log: EventLog) -> str:
-    """A hash of all that a study reads of a log, so that runs of two logs are never mixed."""
+    """A hash of everything that a study reads from a log, so that runs of two logs never mix."""
     digest = blake2b(digest_size=12)
     digest.update(repr((len(log), log.dimension, log.article_ids)).encode())
     users = log.users
@@ -94,7 +94,7 @@ def fingerprint(log: EventLog) -> str:
     for column in columns:
         if column is not None:
             digest.update(np.ascontiguousarray(column).data)
-    # A raw log's contexts are the constant: its profiles are what features are made of.
+    # The contexts of a raw log are only the constant; its features are made from the profiles.
     for table in (log.profiles, log.article_profiles):
         if table is not None:
             for part in _contents(table):
@@ -103,7 +103,7 @@ def fingerprint(log: EventLog) -> str:
 
 
 def _contents(profiles: Table) -> Iterator[Any]:
-    """All that a table of raw profiles says, however it is cut into chunks."""
+    """The contents of a table of raw profiles, independent of its chunks."""
     for name in profiles.column_names:
         column: Any = profiles.column(name).unify_dictionaries().combine_chunks()
         yield repr((name, str(column.type), len(column))).encode()

@@ -1,4 +1,4 @@
-"""What a study's logs cannot show, whatever it runs; and what to do about it."""
+"""Warnings about what the logs of a study cannot show, and what to do about it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from topstory.studies.logs.summaries import LogSummary
 
 
 class StudyWarning(UserWarning):
-    """The logs cannot show what the study is asked.
+    """The logs cannot answer what the study is asked.
 
     >>> issubclass(StudyWarning, UserWarning)
     True
     """
 
 
-def cautions(policies: Sequence[str], logs: Mapping[str, LogSummary]) -> Iterator[str]:
-    """Sentences, without a full stop; none where all is well."""
+def study_warnings(policies: Sequence[str], logs: Mapping[str, LogSummary]) -> Iterator[str]:
+    """Sentences without a full stop; none if all is well."""
     log = logs.get("tuning")
     if log is None:
         return
@@ -26,28 +26,28 @@ def cautions(policies: Sequence[str], logs: Mapping[str, LogSummary]) -> Iterato
     hybrid = [name for name in users if REGISTRY[name].model.article_features]
     if found.dimension == 1 and users:
         yield (
-            f"contexts are the constant alone, so {listed(users)} "
-            f"{'know' if len(users) > 1 else 'knows'} nothing of the user, no more than "
-            "egreedy and ucb do: give logs with contexts; or raw logs, with profiles of users "
-            "and articles, and one of random exploration as --exploration, of which features are "
-            "learned; or leave these policies out (--policy egreedy,ucb)"
+            f"contexts hold only the constant, so {join_names(users)} "
+            f"{'know' if len(users) > 1 else 'knows'} no more about the user than egreedy and ucb "
+            "do; give logs with contexts, or raw logs with profiles, one of them a log of random "
+            "exploration as --exploration to learn features from, or leave these policies out "
+            "(--policy egreedy,ucb)"
         )
     elif found.article_features is None and hybrid:
         yield (
-            f"articles have no features, so {listed(hybrid)} can share no more among articles "
-            "than one mean of all: give article features, or leave it out"
+            f"articles have no features, so {join_names(hybrid)} can share nothing among articles "
+            "but their mean; give article features, or leave out hybrid policies"
         )
     if found.ctr == 0:
         yield (
-            "nothing was clicked in the tuning log, so no value of a parameter is known to be "
-            "better than another: tune on a longer log"
+            "the tuning log has no clicks, so no value of a parameter is known to be better than "
+            "another; tune on a longer log"
         )
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """Names in a sentence.
 
-    >>> listed(["a"]), listed(["a", "b", "c"])
+    >>> join_names(["a"]), join_names(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

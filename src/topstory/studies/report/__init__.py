@@ -1,1 +1,1 @@
-"""A study's results as records for the report."""
+"""The report of a study: its numbers and sentences, as records."""

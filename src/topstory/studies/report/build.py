@@ -1,4 +1,4 @@
-"""A study as a report: what is said of it, in records and in words."""
+"""The report of a study: all its records, computed in one pass."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from topstory.evaluation.warm_start import needs_offset
 from topstory.policies.registry import REGISTRY, SYMBOLS
-from topstory.report import LogFacts, Report
-from topstory.studies.logs.summaries import EXPLORATION, LogSummary, called
-from topstory.studies.logs.warnings import cautions
+from topstory.report import LogDescription, Report
+from topstory.studies.logs.summaries import EXPLORATION, LogSummary, role_name
+from topstory.studies.logs.warnings import study_warnings
+from topstory.studies.report.candidates import Candidates
+from topstory.studies.report.estimates import relative_ctr
 from topstory.studies.report.figure_data import curves, histogram, ridges, scatters, series
-from topstory.studies.report.numbers import number
 from topstory.studies.report.summary import summary
 from topstory.studies.report.table1 import table1
-from topstory.studies.report.version import made_by
-from topstory.studies.settings import LEARNERS, Settings
+from topstory.studies.run_log import made_by
+from topstory.studies.settings import LEARNERS, StudySettings
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study
@@ -26,24 +28,27 @@ if TYPE_CHECKING:
 LIBRARIES = ("numpy", "numba", "pyarrow", "scipy")
 
 
-def report(study: Study) -> Report:
-    """All that the report shows."""
-    table, clouds, searched = table1(study), scatters(study), ridges(study)
-    best = study.reference("omniscient", "tuning").bucket("deployment")
+def build_report(study: Study) -> Report:
+    """Everything that the report shows."""
+    candidates = Candidates.of(study)
+    clouds, searched = scatters(study), ridges(candidates)
+    omniscient = study.reference("omniscient", "tuning").bucket("deployment")
     logs = study.logs
-    shown = logs["tuning"].memberships if "tuning" in logs else None
+    memberships = logs["tuning"].memberships if "tuning" in logs else None
     return Report(
         title="Which policy to run",
-        summary=summary(study, clouds, searched),
-        table=table,
+        summary=summary(candidates, study.settings.sizes, clouds, searched),
+        table=table1(study.settings, candidates),
         curves=curves(study),
-        tuning_omniscient=number(best.relative_ctr, best.relative_interval),
+        tuning_omniscient=relative_ctr(omniscient),
         scatters=clouds,
-        histogram=histogram(shown),
+        histogram=histogram(memberships),
         series=series(study),
         ridges=searched,
         logs=tuple(
-            _facts(logs[role]) for role in ("tuning", "evaluation", "exploration") if role in logs
+            _description(logs[role])
+            for role in ("tuning", "evaluation", "exploration")
+            if role in logs
         ),
         settings=tuple(_settings(study)),
         command=_command(study.settings, study.options),
@@ -53,12 +58,15 @@ def report(study: Study) -> Report:
                 for role in ("tuning", "evaluation")
                 if role in logs and not logs[role].inspection.fit
             ),
-            *(f"{each[0].upper()}{each[1:]}." for each in cautions(study.settings.policies, logs)),
+            *(
+                f"{each[0].upper()}{each[1:]}."
+                for each in study_warnings(study.settings.policies, logs)
+            ),
         ),
     )
 
 
-def _facts(log: LogSummary) -> LogFacts:
+def _description(log: LogSummary) -> LogDescription:
     found = log.inspection
     pools = f"{found.pools:,}"
     if found.smallest_pool is not None:
@@ -67,19 +75,19 @@ def _facts(log: LogSummary) -> LogFacts:
             sizes += f" to {found.largest_pool}"
         pools += f", of {sizes} articles"
     features = found.article_features
-    return LogFacts(
+    return LogDescription(
         role=log.role,
-        facts=(
+        properties=(
             ("events", f"{found.events:,}"),
             ("CTR", "–" if found.ctr is None else f"{found.ctr:.4f}"),
-            ("context", f"{found.dimension} features, the constant included"),
+            ("context", f"{found.dimension} features, including the constant"),
             (
                 "articles",
                 f"{found.articles:,}, "
                 + ("no features" if features is None else f"{features} features each"),
             ),
             ("pools", pools),
-            ("shown at random?", f"p = {found.uniformity.p_value:.2g}"),
+            ("shown uniformly at random?", f"p = {found.uniformity.p_value:.2g}"),
         ),
         verdict=found.verdict,
         fit=found.fit,
@@ -96,7 +104,7 @@ def _settings(study: Study) -> list[tuple[str, str]]:
         "1; 3 at sizes of 5 % and below" if settings.repeats is None else f"{settings.repeats}"
     )
     return [
-        *((called(role), known) for role, known in study.known_by.items()),
+        *((role_name(role), identity) for role, identity in study.identities.items()),
         ("policies", ", ".join(settings.policies)),
         ("data sizes", ", ".join(f"{100 * size:g} %" for size in settings.sizes)),
         *_grids(settings),
@@ -106,7 +114,10 @@ def _settings(study: Study) -> list[tuple[str, str]]:
         ("seeds averaged", repeats),
         ("seed", f"{settings.seed}"),
         ("replays", f"{replays:,} over {events:,} events"),
-        ("duration", f"{_time(study.seconds)} ({_time(worked)} of replays, engine {study.engine})"),
+        (
+            "duration",
+            f"{_duration(study.seconds)} ({_duration(worked)} of replays, engine {study.engine})",
+        ),
         ("machine", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"),
         (
             "versions",
@@ -120,14 +131,12 @@ def _settings(study: Study) -> list[tuple[str, str]]:
 
 def _offset(study: Study) -> list[tuple[str, str]]:
     explored = study.logs.get(EXPLORATION)
-    if explored is None or not any(
-        "offset" in REGISTRY[policy].model_parameters for policy in study.settings.policies
-    ):
+    if explored is None or not any(map(needs_offset, study.settings.policies)):
         return []
     return [("warm offsets", f"{explored.offset_by} on {explored.inspection.events:,} events")]
 
 
-def _grids(settings: Settings) -> list[tuple[str, str]]:
+def _grids(settings: StudySettings) -> list[tuple[str, str]]:
     """The values tried of each parameter that is tuned."""
     tried = {
         SYMBOLS[entry.tuned.name]: settings.grid(name)
@@ -135,18 +144,18 @@ def _grids(settings: Settings) -> list[tuple[str, str]]:
         if entry.tuned
     }
     return [
-        (f"{symbol} tried", ", ".join(f"{value:g}" for value in grid))
+        (f"values of {symbol}", ", ".join(f"{value:g}" for value in grid))
         for symbol, grid in tried.items()
     ]
 
 
-def _command(settings: Settings, logs: Sequence[str]) -> str:
-    """The command that makes the same runs."""
+def _command(settings: StudySettings, logs: Sequence[str]) -> str:
+    """The command that repeats the study."""
     words = ["topstory", "study", "OUT", *logs]
     if settings.policies != LEARNERS:
         words += ["--policy", ",".join(settings.policies)]
     given = {
-        "--sizes": settings.sizes if settings.sizes != Settings().sizes else None,
+        "--sizes": settings.sizes if settings.sizes != StudySettings().sizes else None,
         "--epsilons": settings.epsilons,
         "--alphas": settings.alphas,
     }
@@ -164,10 +173,10 @@ def _command(settings: Settings, logs: Sequence[str]) -> str:
     return shlex.join(words)
 
 
-def _time(seconds: float) -> str:
-    """A time for people.
+def _duration(seconds: float) -> str:
+    """A duration.
 
-    >>> _time(12.34), _time(754)
+    >>> _duration(12.34), _duration(754)
     ('12.3 s', '12 min 34 s')
     """
     if seconds < 60:

@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topstory.evaluation import Bucket, Outcome, mean_lift, mean_relative_ctr
+from topstory.evaluation import Bucket, Outcome
+from topstory.evaluation.tuning import parameter_name
 from topstory.kernels.replay import PAYOFF, TRIALS
 from topstory.policies import REGISTRY
 from topstory.report import Curve, CurvePoint, Histogram, Lifted, Ridge, Scatter, Series
-from topstory.studies.logs.summaries import BINS, Memberships
-from topstory.studies.plan import entries
-from topstory.studies.report.numbers import estimated, known
+from topstory.studies.logs.summaries import HISTOGRAM_BINS, Memberships
+from topstory.studies.report.candidates import Candidates
+from topstory.studies.report.estimates import finite, number_of
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study
 
-MOST_CHOSEN, FEWEST = 50, 100  # articles in Figure 3, and trials that each of them needs
-WINDOWS = 56  # at most, over the evaluation log: of three hours in a week
+MAX_ARTICLES, MIN_TRIALS = 50, 100  # of a policy in Figure 3; of each article there
+MAX_WINDOWS = 56  # of the evaluation log: three hours each in a week
 
 
 def curves(study: Study) -> tuple[Curve, ...]:
@@ -32,22 +33,23 @@ def curves(study: Study) -> tuple[Curve, ...]:
             points=tuple(
                 CurvePoint(
                     point.parameter,
-                    estimated(point.deployment),
-                    estimated(point.learning),
-                    point is tuning.best(size),
+                    number_of(point.deployment),
+                    number_of(point.learning),
+                    point is best,
                 )
                 for point in tuning.curve(size)
             ),
         )
         for policy, tuning in study.tunings.items()
         for size in tuning.sizes
+        for best in [tuning.best(size)]
     )
 
 
 def scatters(study: Study) -> tuple[Scatter, ...]:
     """Figure 3: base and lifted CTR of the articles that each policy chose most, learning bucket.
 
-    The paper uses all data; so does this, or the largest size that was run.
+    It uses all data, as the paper does, or else the largest size that was run.
     """
     size = max(study.settings.sizes)
     return tuple(
@@ -60,11 +62,11 @@ def scatters(study: Study) -> tuple[Scatter, ...]:
 def _scatter(policy: str, panel: str, outcome: Outcome) -> Scatter:
     random = outcome.bucket("learning").log_sums
     base_ctr = float(random[:, PAYOFF].sum() / random[:, TRIALS].sum())
-    most = sorted(outcome.by_article.items(), key=lambda item: -item[1].shown)[:MOST_CHOSEN]
+    most = sorted(outcome.by_article.items(), key=lambda item: -item[1].shown)[:MAX_ARTICLES]
     found = [
-        Lifted(article, told.shown, told.base_ctr / base_ctr, told.ctr / base_ctr)
-        for article, told in most
-        if told.shown >= FEWEST and told.base_shown and base_ctr > 0
+        Lifted(article, each.shown, each.base_ctr / base_ctr, each.ctr / base_ctr)
+        for article, each in most
+        if each.shown >= MIN_TRIALS and each.base_shown and base_ctr > 0
     ]
     expected = sum(each.trials * each.base for each in found)
     lifted = sum(each.trials * each.lifted for each in found)
@@ -83,7 +85,7 @@ def histogram(found: Memberships | None) -> Histogram | None:
         return None
     counts = np.array(found.counts)
     return Histogram(
-        edges=tuple(np.linspace(0, 1, BINS + 1).round(10).tolist()),
+        edges=tuple(np.linspace(0, 1, HISTOGRAM_BINS + 1).round(10).tolist()),
         shares=tuple((counts / counts.sum()).tolist()),
         above_half=found.above_half,
         above_four_fifths=found.above_four_fifths,
@@ -100,7 +102,7 @@ def series(study: Study) -> tuple[Series, ...]:
 
 
 def _series(policy: str, bucket: Bucket) -> Series:
-    together = -(-len(bucket.sums) // WINDOWS)
+    together = -(-len(bucket.sums) // MAX_WINDOWS)
     firsts = np.arange(0, len(bucket.sums), together)
     ours, base = (np.add.reduceat(sums, firsts) for sums in (bucket.sums, bucket.log_sums))
     random = bucket.log_sums[:, PAYOFF].sum() / bucket.log_sums[:, TRIALS].sum()
@@ -109,7 +111,7 @@ def _series(policy: str, bucket: Bucket) -> Series:
         sums: np.ndarray[tuple[int, int], np.dtype[np.float64]],
     ) -> tuple[float | None, ...]:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return tuple(known(each) for each in sums[:, PAYOFF] / sums[:, TRIALS] / random)
+            return tuple(finite(each) for each in sums[:, PAYOFF] / sums[:, TRIALS] / random)
 
     return Series(
         policy,
@@ -120,23 +122,18 @@ def _series(policy: str, bucket: Bucket) -> Series:
     )
 
 
-def ridges(study: Study) -> tuple[Ridge, ...]:
-    """What searching the ridge earned over the paper's 1, in the deployment bucket."""
-    found = []
-    for entry in entries(study.settings, study.ridge_tunings):
-        tuned = [study.evaluated[run].bucket("deployment") for run in entry.runs]
-        fixed = study.buckets(entry.policy, entry.size, "deployment")
-        best = study.ridge_tunings[entry.policy].best(entry.size)
-        found.append(
-            Ridge(
-                policy=entry.policy,
-                name=REGISTRY[entry.policy].paper,
-                size=entry.size,
-                ridge=best.parameters.get("ridge", 1.0),
-                parameter=best.parameter,
-                fixed=estimated(mean_relative_ctr(fixed)),
-                tuned=estimated(mean_relative_ctr(tuned)),
-                gain=estimated(mean_lift(tuned, fixed)),
-            )
+def ridges(candidates: Candidates) -> tuple[Ridge, ...]:
+    """What a tuned ridge earned over the paper's 1, in the deployment bucket."""
+    return tuple(
+        Ridge(
+            policy=policy,
+            name=tuned.name,
+            size=size,
+            ridge=tuned.parameters.get("ridge", 1.0),
+            parameter=tuned.parameters[parameter_name(policy)],
+            fixed=candidates.fixed[policy, size].ctr(),
+            tuned=tuned.ctr(),
+            gain=tuned.over(candidates.fixed[policy, size]),
         )
-    return tuple(found)
+        for (policy, size), tuned in candidates.searched.items()
+    )

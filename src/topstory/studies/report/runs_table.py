@@ -66,6 +66,6 @@ def runs_table(study: Study) -> pa.Table:
 
 
 def write_runs(study: Study, path: Path) -> None:
-    """Write the table as Parquet, whole or not at all."""
+    """Write the table as Parquet."""
     with replaced_file(path) as file:
         pq.write_table(runs_table(study), file)

@@ -15,7 +15,7 @@ from topstory.report import Cell, Number, Report, Row, Table1, published
 from topstory.report.drawing import draw
 from topstory.report.figures import Figure, Panel, figures
 from topstory.report.html import page
-from topstory.report.tables import as_csv, as_latex, as_markdown
+from topstory.report.table1_formats import as_csv, as_latex, as_markdown
 from topstory.studies import StudyWarning
 
 CELL = Cell(
@@ -90,7 +90,7 @@ def test_what_a_user_wrote_cannot_become_markup(report: Report) -> None:
     evil = msgspec.structs.replace(
         report, title="<script>alert(1)</script>", summary=("</script><b>x",), command="<i>"
     )
-    text = page(evil)
+    text = page(evil, figures(evil))
     assert "<script>alert(1)" not in text
     assert "</script><b>x" not in text
     clouds = tuple(
@@ -102,7 +102,8 @@ def test_what_a_user_wrote_cannot_become_markup(report: Report) -> None:
         )
         for cloud in report.scatters
     )
-    assert "</script><img" not in page(msgspec.structs.replace(report, scatters=clouds))
+    evil = msgspec.structs.replace(report, scatters=clouds)
+    assert "</script><img" not in page(evil, figures(evil))
 
 
 def test_on_paper_a_long_title_is_broken_before_it_runs_into_the_next() -> None:
@@ -122,7 +123,7 @@ def test_a_study_without_a_click_still_has_a_report(tmp_path: Path) -> None:
     from tests.studies.small import logs
 
     barren = {role: replace(log, payoff=log.payoff * 0) for role, log in logs().items()}
-    with pytest.warns(StudyWarning, match="nothing was clicked in the tuning log"):
+    with pytest.warns(StudyWarning, match="the tuning log has no clicks"):
         found = small_study(tmp_path / "out", policies=["ucb"], **barren)
     assert found.report().summary[0].startswith("Too few clicks")
     assert found.write().exists()

@@ -1,6 +1,6 @@
 """Draw docs/images/demo.svg from the real output of the demo.
 
-topstory demo --json | python docs/draw_demo.py > docs/images/demo.svg
+topstory demo --json | python -m docs.generate.draw_demo > docs/images/demo.svg
 """
 
 import json
@@ -50,8 +50,8 @@ def draw(found: dict[str, Any]) -> str:
         lines += bar(policy["deployment"], y, DEPLOYMENT)
         lines += bar(policy["learning"], y + BAR + 1, LEARNING)
     lines.append(
-        f'<text x="16" y="{height - 8}" fill="{QUIET}">topstory demo --json | python '
-        "docs/draw_demo.py</text></svg>"
+        f'<text x="16" y="{height - 8}" fill="{QUIET}">topstory demo --json | python -m '
+        "docs.generate.draw_demo</text></svg>"
     )
     return "\n".join(lines)
 

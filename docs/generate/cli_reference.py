@@ -1,6 +1,6 @@
-"""The command reference, from the commands themselves.
+"""Writes the command reference from the commands themselves.
 
-python -m topstory.cli.reference > docs/reference/cli.md
+python -m docs.generate.cli_reference > docs/reference/cli.md
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import typer
 from msgspec import inspect as types
 
 from topstory.cli.app import app
-from topstory.cli.commands.export import ExportReport
-from topstory.cli.commands.simulate import SimulationReport
-from topstory.cli.output.feature_tables import AppliedReport
+from topstory.cli.reports.export import ExportReport
+from topstory.cli.reports.features import AppliedReport
 from topstory.cli.reports.replay import (
     BucketReport,
     LiftReport,
     PolicyReport,
-    Report,
+    ReplayReport,
     UniformityReport,
     WarmReport,
 )
+from topstory.cli.reports.simulate import SimulationReport
 from topstory.cli.reports.study import StudyReport
 from topstory.cli.reports.tune import CurveReport, EstimateReport, PointReport, TuneReport
 from topstory.events import Inspection, Uniformity
@@ -47,15 +47,15 @@ from topstory.serving.upkeep.journal_export import Exported
 INTRODUCTION = """\
 # Command line
 
-<!-- Made by `python -m topstory.cli.reference > docs/reference/cli.md`: edit the commands. -->
+<!-- Made by `python -m docs.generate.cli_reference > docs/reference/cli.md`: edit the commands. -->
 
-Answers go to standard output: tables for people, or one JSON document with `--json`. Progress and
-warnings go to standard error. `topstory --version` prints the version.
+Results go to standard output: tables, or one JSON document with `--json`. Progress and warnings go
+to standard error. `topstory --version` prints the version.
 
 | exit status | meaning |
 |---|---|
 | 0 | done |
-| 1 | failed, with one sentence on standard error (`TOPSTORY_DEBUG=1` also shows where) |
+| 1 | failed, with one sentence on standard error (`TOPSTORY_DEBUG=1` adds the traceback) |
 | 2 | wrong usage |
 | 130 | interrupted by Ctrl-C |
 """
@@ -167,6 +167,34 @@ WORDS: dict[type, str] = {
 }
 
 
+INTERVALS = "Intervals are pairs of low and high. Unknown numbers are null."
+RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
+    "simulate": ("", (SimulationReport,)),
+    "import": ("Lines count from 1.", (ImportReport, Fault)),
+    "export": ("", (ExportReport,)),
+    "export-journal": ("", (Exported,)),
+    "backup-journal": ("The time is in UTC.", (BackedUp,)),
+    "replay": (
+        INTERVALS,
+        (ReplayReport, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport),
+    ),
+    "tune": (INTERVALS, (TuneReport, CurveReport, PointReport, EstimateReport)),
+    "study": (
+        "Sizes and lifts are shares. Unknown numbers are null.",
+        (StudyReport, Table1, Row, Cell, Number),
+    ),
+    "inspect": (
+        "Times are in UTC. Unknown numbers are null.",
+        (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown),
+    ),
+    "features show": (
+        "",
+        (FeatureReport, FieldReport, ClusterReport, ArticleClusterReport, Liking, Step),
+    ),
+    "features apply": ("", (AppliedReport,)),
+}
+
+
 def reference() -> str:
     """The whole page, in Markdown.
 
@@ -220,45 +248,11 @@ def _cell(text: str) -> str:
 
 
 def _schema() -> Iterator[str]:
-    yield f"## {JSON['simulate']}\n"
-    yield "Fields may be added.\n"
-    yield from _record(SimulationReport)
-    yield f"## {JSON['import']}\n"
-    yield "Lines count from 1. Fields may be added.\n"
-    for told in (ImportReport, Fault):
-        yield from _record(told)
-    yield f"## {JSON['export']}\n"
-    yield "Fields may be added.\n"
-    yield from _record(ExportReport)
-    yield f"## {JSON['export-journal']}\n"
-    yield "Fields may be added.\n"
-    yield from _record(Exported)
-    yield f"## {JSON['backup-journal']}\n"
-    yield "The time is in UTC. Fields may be added.\n"
-    yield from _record(BackedUp)
-    yield f"## {JSON['replay']}\n"
-    yield "Intervals are pairs, low and high; what cannot be known is null. Fields may be added.\n"
-    for record in (Report, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport):
-        yield from _record(record)
-    yield f"## {JSON['tune']}\n"
-    yield "Intervals are pairs, low and high; what cannot be known is null. Fields may be added.\n"
-    for tuned in (TuneReport, CurveReport, PointReport, EstimateReport):
-        yield from _record(tuned)
-    yield f"## {JSON['study']}\n"
-    yield "Sizes and lifts are shares; what cannot be known is null. Fields may be added.\n"
-    for studied in (StudyReport, Table1, Row, Cell, Number):
-        yield from _record(studied)
-    yield f"## {JSON['inspect']}\n"
-    yield "Times are in UTC; what cannot be known is null. Fields may be added.\n"
-    for found in (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown):
-        yield from _record(found)
-    yield f"## {JSON['features show']}\n"
-    yield "Fields may be added.\n"
-    for shown in (FeatureReport, FieldReport, ClusterReport, ArticleClusterReport, Liking, Step):
-        yield from _record(shown)
-    yield f"## {JSON['features apply']}\n"
-    yield "Fields may be added.\n"
-    yield from _record(AppliedReport)
+    for command, (remark, records) in RECORDS.items():
+        yield f"## {JSON[command]}\n"
+        yield f"{remark} Fields may be added in later versions.\n".lstrip()
+        for record in records:
+            yield from _record(record)
 
 
 def _record(record: type[msgspec.Struct]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Measure how many events the groups take to be found: `python docs/measure_features.py`.
+"""Measure how many events it takes to find the groups: `python -m docs.generate.measure_features`.
 
 Prints the table of docs/guides/features.md.
 """
@@ -13,7 +13,7 @@ EVENTS = (1_000_000, 3_000_000)
 
 
 def main() -> None:
-    """Fit, and hold against the truth."""
+    """Fit, and compare with the true groups."""
     world = ts.TodayModule(seed=0, users=20_000)
     population = world.population
     truth = population.groups.argmax(axis=1)

@@ -21,13 +21,13 @@ def as_csv(table: Table1) -> str:
     writer.writerow(["policy", "algorithm", "size", *TUNED, "repeats", *columns, *published])
     for row in table.rows:
         for cell in row.cells:
-            told = [getattr(cell, name) for name in NUMBERS]
+            numbers = [getattr(cell, name) for name in NUMBERS]
             writer.writerow(
                 [
                     *(row.policy, row.name, cell.size),
                     *(cell.parameters.get(name) for name in TUNED),
                     cell.repeats,
-                    *(end for number in told for end in (number.value, number.low, number.high)),
+                    *(end for number in numbers for end in (number.value, number.low, number.high)),
                     *(getattr(cell, name) for name in published),
                 ]
             )
@@ -35,7 +35,7 @@ def as_csv(table: Table1) -> str:
 
 
 def as_markdown(table: Table1) -> str:
-    """The paper's layout: a pair of columns for each size; the highest of each in bold."""
+    """The paper's layout: two columns for each size, the highest number of each in bold."""
     pairs = [(f"{share(size)} deploy", "learn") for size in table.sizes]
     lines = [
         "| algorithm | " + " | ".join(name for pair in pairs for name in pair) + " |",
@@ -50,7 +50,7 @@ def as_markdown(table: Table1) -> str:
 
 
 def as_latex(table: Table1) -> str:
-    """A tabular in the paper's layout, two lines for each algorithm."""
+    """A tabular in the paper's layout, with two lines for each algorithm."""
     sizes = " & ".join(
         f"\\multicolumn{{2}}{{|c|}}{{size = {100 * size:g}\\%}}" for size in table.sizes
     )

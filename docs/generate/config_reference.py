@@ -1,6 +1,6 @@
-"""The page of configuration keys, from the types that decode them.
+"""Writes the page of configuration keys from the types that decode them.
 
-python -m topstory.cli.config_reference > docs/reference/configuration.md
+python -m docs.generate.config_reference > docs/reference/configuration.md
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from topstory.serving.config.schema import Config
 INTRODUCTION = """\
 # Configuration
 
-<!-- Made by `python -m topstory.cli.config_reference > docs/reference/configuration.md`. -->
+<!-- Made by `python -m docs.generate.config_reference > docs/reference/configuration.md`. -->
 
-`topstory serve --config topstory.toml` reads one TOML file; every key has a default, and a key that
-is not known is an error that names it. `topstory serve --check-config` says whether it is good.
+`topstory serve --config topstory.toml` reads one TOML file. Every key has a default. An unknown key
+is an error that names it. `topstory serve --check-config` checks the configuration and exits.
 
-The environment overrides the file: `TOPSTORY_PORT=80` is `port`, and two underscores go into a
-table: `TOPSTORY_LIMITS__BATCH=10` is `limits.batch`.
+Environment variables override the file: `TOPSTORY_PORT=80` sets `port`. Two underscores stand for a
+table: `TOPSTORY_LIMITS__BATCH=10` sets `limits.batch`.
 
 ```toml
 data = "/var/lib/topstory"
@@ -48,9 +48,9 @@ sha256 = "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
 roles = ["decide", "feedback"]
 ```
 
-How to explore (`alpha`, `epsilon`, `seed`), the traffic shares, windows, limits and keys may change
-at any restart. What the model is (`name`, `ridge`, `context`) may not: a pool goes on with the one
-it was begun with, and another one is refused at the start.
+You can change exploration (`alpha`, `epsilon`, `seed`), traffic shares, windows, limits and keys at
+any restart. You cannot change the model of a pool (`name`, `ridge`, `context`) once it has started;
+the service then refuses to start.
 """
 
 

@@ -1,6 +1,6 @@
-"""Measure the simulated world, and put the figures into docs/concepts/simulator.md and its picture.
+"""Measure the simulated world, and write the table of docs/concepts/simulator.md and its picture.
 
-python docs/draw_simulator.py
+python -m docs.generate.draw_simulator
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 import topstory as ts
 
-HERE = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 EVENTS, DAYS = 5_000_000, 10
 WEEKS = ("2009-05-03", "2009-06-07", "2009-07-05", "2009-08-02")
 WORLDS = 4
@@ -32,8 +32,8 @@ def main() -> None:
         for seed in range(WORLDS)
         for week in WEEKS
     ]
-    table = facts(world, log, ceilings)
-    page = HERE / "concepts" / "simulator.md"
+    table = properties(world, log, ceilings)
+    page = DOCS / "concepts" / "simulator.md"
     text = re.sub(
         r"(?s)(<!-- begin facts -->\n).*(<!-- end facts -->)",
         lambda marks: f"{marks[1]}{table}{marks[2]}",
@@ -41,10 +41,10 @@ def main() -> None:
     )
     page.write_text(text, "utf-8")
     picture = draw(panels(world, log, ceilings))
-    (HERE / "images" / "simulator.svg").write_text(picture, "utf-8")
+    (DOCS / "images" / "simulator.svg").write_text(picture, "utf-8")
 
 
-def facts(world: ts.TodayModule, log: ts.EventLog, ceilings: list[dict[str, float]]) -> str:
+def properties(world: ts.TodayModule, log: ts.EventLog, ceilings: list[dict[str, float]]) -> str:
     """The table, in Markdown."""
     hours: Counter[str] = Counter()
     daily: list[set[str]] = [set() for _ in range(DAYS)]
@@ -115,7 +115,7 @@ def memberships() -> npt.NDArray[np.float64]:
 
 
 def article_rates(log: ts.EventLog) -> npt.NDArray[np.float64]:
-    """CTRs of articles with enough events to tell."""
+    """CTRs of articles with enough events to estimate them."""
     shown = np.bincount(log.shown_index, minlength=len(log.article_ids))
     earned = np.bincount(log.shown_index, log.payoff, len(log.article_ids))
     return np.asarray(earned[shown > 2000] / shown[shown > 2000])
@@ -158,7 +158,7 @@ def draw(charts: list[tuple[str, list[str], list[float], str]]) -> str:
         parts.append(f'<g transform="translate({x} {y})">{bars(*chart)}</g>')
     parts.append(
         f'<text x="20" y="{2 * HEIGHT + 40}" fill="{QUIET}">Simulated. '
-        "python docs/draw_simulator.py</text></svg>"
+        "python -m docs.generate.draw_simulator</text></svg>"
     )
     return "\n".join(parts) + "\n"
 

@@ -1,4 +1,4 @@
-"""`topstory export-journal`; `serve` and `new-key` are tested beside the service."""
+"""`topstory export-journal`; backups, `serve` and `new-key` are tested with the service."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ async def traffic(service: Service) -> None:
 
 def test_a_journal_becomes_a_log(tmp_path: Path) -> None:
     run_service(config(tmp_path / "data"), traffic)
-    told = answer("export-journal", tmp_path / "data", tmp_path / "log", "--unfinished")
-    assert told == {"pool": "front", "part": "all", "events": 60, "open": 0}
+    report = answer("export-journal", tmp_path / "data", tmp_path / "log", "--unfinished")
+    assert report == {"pool": "front", "part": "all", "events": 60, "open": 0}
     assert len(ts.EventLog.read(tmp_path / "log")) == 60
     uniform = answer(
         *("export-journal", tmp_path / "data", tmp_path / "uniform"),
@@ -29,16 +29,16 @@ def test_a_journal_becomes_a_log(tmp_path: Path) -> None:
     log = ts.EventLog.read(tmp_path / "uniform")
     assert 0 < len(log) == uniform["events"] < 60
     assert log.recorded_propensity is None
-    said = run("export-journal", tmp_path / "data", tmp_path / "log", "--unfinished").stdout
-    assert said.startswith("60 events into")
+    printed = run("export-journal", tmp_path / "data", tmp_path / "log", "--unfinished").stdout
+    assert printed.startswith("Wrote 60 events to")
 
 
-def test_what_cannot_be_exported_is_told(tmp_path: Path) -> None:
-    told = run("export-journal", tmp_path, tmp_path / "log", status=1)
-    assert "no service has kept a journal here" in words(told.output)
+def test_an_export_that_fails_says_why(tmp_path: Path) -> None:
+    result = run("export-journal", tmp_path, tmp_path / "log", status=1)
+    assert "no service has kept a journal here" in words(result.output)
     run_service(config(tmp_path / "data"), traffic)
-    told = run("export-journal", tmp_path / "data", tmp_path / "log", status=1)
-    assert "60 still wait for feedback" in words(told.output)
-    told = run("export-journal", tmp_path / "data", tmp_path / "log", "--pool", "x", status=1)
-    assert "the journal has no pool 'x'; there are front" in words(told.output)
+    result = run("export-journal", tmp_path / "data", tmp_path / "log", status=1)
+    assert "60 still wait for feedback" in words(result.output)
+    result = run("export-journal", tmp_path / "data", tmp_path / "log", "--pool", "x", status=1)
+    assert "the journal has no pool 'x'; there are front" in words(result.output)
     run("export-journal", tmp_path / "data", tmp_path / "log", "--part", "best", status=2)

@@ -1,9 +1,9 @@
 """Measure what sharing between articles earns when data are sparse, for docs/concepts/simulator.md.
 
-Parameters are chosen on a week in each of some worlds and judged on a week in each of others: no
-choice has seen what it is judged on.
+Parameters are tuned on a week in each of some worlds, and evaluated on a week in each of other
+worlds, so that no choice has seen the data it is evaluated on.
 
-python docs/measure_sharing.py
+python -m docs.generate.measure_sharing
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import re
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 import topstory as ts
 
-PAGE = Path(__file__).parent / "concepts" / "simulator.md"
-CHOOSING, JUDGING = range(4), range(20, 32)  # worlds
+PAGE = Path(__file__).parents[1] / "concepts" / "simulator.md"
+TUNING_WORLDS, EVALUATION_WORLDS = range(4), range(20, 32)
 # A twentieth of the paper's week, with as many trials to learn from as 1 % and 5 % of it have.
 EVENTS, PAPER = 1_800_000, 36_000_000
 SIZES = (0.01, 0.05)
@@ -41,7 +41,7 @@ class Contest(NamedTuple):
 
 
 def main() -> None:
-    """Choose, judge, write."""
+    """Tune, evaluate, write."""
     tried = [
         *(Contest(SEGMENTED, size, alpha) for size in SIZES for alpha in ALPHAS),
         *(
@@ -52,7 +52,7 @@ def main() -> None:
             for alpha in ALPHAS
         ),
     ]
-    deployed = dict(zip(tried, measured(CHOOSING, tried).mean(axis=0)[:, 0], strict=True))
+    deployed = dict(zip(tried, measured(TUNING_WORLDS, tried).mean(axis=0)[:, 0], strict=True))
 
     def best(policy: str, size: float, ridges: tuple[float | None, ...]) -> Contest:
         fit = [c for c in tried if (c.policy, c.size) == (policy, size) and c.ridge in ridges]
@@ -64,7 +64,7 @@ def main() -> None:
         for ridges in (*((ridge,) for ridge in RIDGES), RIDGES)
     ]
     entered = list(dict.fromkeys(contest for row in rows for contest in row))
-    earned = dict(zip(entered, measured(JUDGING, entered).swapaxes(0, 1), strict=True))
+    earned = dict(zip(entered, measured(EVALUATION_WORLDS, entered).swapaxes(0, 1), strict=True))
     lines = [
         "| size | hybrid | disjoint | segmented | hybrid − disjoint | hybrid − segmented |",
         "|---|---|---|---|---|---|",
@@ -96,7 +96,7 @@ def week(contests: list[Contest], world: int) -> Floats:
     log = ts.TodayModule(world, users=20_000).random_log(EVENTS, "2009-05-03", 7)
     found = []
     for contest in contests:
-        model = {} if contest.ridge is None else {"ridge": contest.ridge}
+        model: dict[str, Any] = {} if contest.ridge is None else {"ridge": contest.ridge}
         policy = ts.policy(contest.policy, alpha=contest.alpha, **model)
         result = ts.replay(policy, log, contest.size * PAPER / EVENTS)
         found.append((result.deployment.ctr / log.ctr, result.learning.ctr / log.ctr))

@@ -1,0 +1,1 @@
+"""The documentation: its pages, and in `generate` what writes parts of them."""

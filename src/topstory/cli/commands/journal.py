@@ -1,0 +1,101 @@
+"""`topstory export-journal` and `topstory backup-journal`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topstory.cli.arguments import AsJson
+
+
+def export_journal(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA", help="Data folder of a service, or the URL of its PostgreSQL journal."
+        ),
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write the log to.")],
+    pool: Annotated[str, typer.Option(metavar="NAME", help="Pool to export.")] = "front",
+    part: Annotated[
+        str,
+        typer.Option(
+            metavar="PART",
+            help="all: every bucket, with propensities over the traffic mix; uniform: only the "
+            "uniform bucket, which is a log of random exploration.",
+        ),
+    ] = "all",
+    unfinished: Annotated[
+        bool,
+        typer.Option("--unfinished", help="Include decisions that can still receive feedback."),
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Export the journal of a service as a log that `topstory replay` reads.
+
+    The service may be running. An existing log in OUT is replaced. If the export fails, it stays
+    as it was.
+    """
+    from topstory.cli.output.consoles import print_json, print_line
+    from topstory.cli.output.numbers import count
+    from topstory.serving.journal.clock import Clock
+    from topstory.serving.journal.connect import journal_of
+    from topstory.serving.state.pool import FOREVER
+    from topstory.serving.upkeep.journal_export import export
+
+    if part not in ("all", "uniform"):
+        raise typer.BadParameter(f"choose all or uniform, got {part!r}", param_hint="--part")
+    journal = journal_of(data)
+    try:
+        now = FOREVER if unfinished else Clock(after=journal.last()[1]).now()
+        report = export(journal, out, pool, "all" if part == "all" else "uniform", now)
+    finally:
+        journal.close()
+    if json:
+        print_json(report)
+        return
+    waiting = (
+        f"; left out {count(report.open, 'decision')} that can still receive feedback"
+        if report.open
+        else ""
+    )
+    print_line(f"Wrote {count(report.events, 'event')} to {out}{waiting}")
+
+
+def backup_journal(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to create.")],
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file of the service. It is copied too."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Data folder, if not the configured one."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Copy everything that a service needs to be restored, and check that the copy opens.
+
+    The service may be running, and is not held up. OUT is a data folder: to restore, set `data` to
+    it, or to a copy of it, and start. If the backup fails, no OUT is left behind.
+    """
+    import msgspec
+
+    from topstory.cli.output.consoles import print_json, print_line, stderr_console
+    from topstory.cli.output.numbers import count
+    from topstory.serving.config.loading import read_config
+    from topstory.serving.upkeep.backup import back_up
+
+    settings = read_config(config)
+    if data is not None:
+        settings = msgspec.structs.replace(settings, data=str(data))
+    with stderr_console().status("copying") as status:
+        report = back_up(settings, out, config, status.update)
+    if json:
+        print_json(report)
+        return
+    print_line(
+        f"Backed up records up to {report.record:,} ({report.at:%Y-%m-%d %H:%M:%S} UTC) to {out}: "
+        f"{report.bytes / 1e6:,.1f} MB, {count(report.snapshots, 'snapshot')}, "
+        f"{count(report.archived, 'archived log')}. Checked: the copy opens and is complete."
+    )

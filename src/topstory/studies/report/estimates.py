@@ -1,0 +1,31 @@
+"""Estimates as numbers of a report: None for what is not finite."""
+
+from __future__ import annotations
+
+import math
+
+from topstory.evaluation import Bucket, Estimate
+from topstory.report import Number
+
+
+def number_of(estimate: Estimate) -> Number:
+    """An average over seeds, with its interval.
+
+    >>> from topstory.evaluation import Interval
+    >>> number_of(Estimate(1.5, Interval(1.4, 1.6)))
+    Number(value=1.5, low=1.4, high=1.6)
+    >>> number_of(Estimate(float("nan"), Interval(float("nan"), float("nan"))))
+    Number(value=None, low=None, high=None)
+    """
+    low, high = estimate.interval
+    return Number(finite(estimate.value), finite(low), finite(high))
+
+
+def relative_ctr(bucket: Bucket) -> Number:
+    """The relative CTR of a single run."""
+    return number_of(Estimate(bucket.relative_ctr, bucket.relative_interval))
+
+
+def finite(value: float) -> float | None:
+    """The value, if it is a finite number."""
+    return float(value) if math.isfinite(value) else None
