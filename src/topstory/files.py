@@ -25,18 +25,22 @@ _RENAME_SWAP = 2  # macOS
 
 
 @contextmanager
-def replaced_file(path: Path) -> Iterator[IO[bytes]]:
-    """A fresh file that takes the place of `path` when the block ends without an error."""
+def replaced_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """A fresh file that takes the place of `path` when the block ends without an error.
+
+    It has the permissions `mode`, less the umask, from the start.
+    """
     if path.is_dir():
         raise IsADirectoryError(f"{path}: it is a folder; choose another name for the file")
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with fresh.open("xb") as file:
+        with open(fresh, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, path)
+        sync(path.parent)
     finally:
         fresh.unlink(missing_ok=True)
 

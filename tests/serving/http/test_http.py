@@ -19,7 +19,7 @@ import pytest
 from tests.serving.processes import Served, eventually
 
 import topstory as ts
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest
 
 USER = [0.2, 0.3, 0.5, 1.0]
@@ -118,7 +118,7 @@ def test_decide_then_pay(client: ts.Client) -> None:
     assert 0 < made.propensity <= 1
     assert not client.feedback(made.decision, 1).repeated
     assert client.feedback(made.decision, 1).repeated
-    with pytest.raises(Refused, match=r"payoff is 1\.0, not 2\.0"):
+    with pytest.raises(ApiError, match=r"payoff is 1\.0, not 2\.0"):
         client.feedback(made.decision, 2)
 
 
@@ -157,7 +157,7 @@ def test_editors_see_what_articles_do_and_edits_are_effective_at_once(
     assert "ä/b c" in client.decide(USER, slots=9).ranking
     client.remove_article("front", "ä/b c")
     assert "ä/b c" not in client.decide(USER, slots=9).ranking
-    with pytest.raises(Refused, match="has no article"):
+    with pytest.raises(ApiError, match="has no article"):
         client.article("front", "ä/b c")
     assert {view.id for view in client.articles("front")} == {f"article-{n}" for n in range(3)}
     status, answer, _ = ask(
@@ -402,7 +402,7 @@ def connections(served: Served) -> int:
 def test_a_pool_holds_so_many_articles_and_no_more(served: Served, client: ts.Client) -> None:
     for number in range(3, 6):
         client.put_article("front", f"article-{number}", ArticleRequest(features=(0.1, 1.0)))
-    with pytest.raises(Refused, match="holds 6 articles"):
+    with pytest.raises(ApiError, match="holds 6 articles"):
         client.put_article("front", "one-more", ArticleRequest(features=(0.1, 1.0)))
     client.put_article("front", "article-5", ArticleRequest(features=(0.1, 1.0), title="New"))
     for number in range(3, 6):

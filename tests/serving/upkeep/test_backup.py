@@ -21,7 +21,7 @@ from tests.serving.processes import MAIN, Served, as_toml
 from tests.test_docs import fences
 
 import topstory as ts
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, Stats
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import Clock
@@ -96,7 +96,7 @@ class Visitors:
                 payoff = int(self.random.integers(2))
                 try:
                     await client.feedback(made.decision, payoff)
-                except Refused as refused:  # a window of seconds may end on a busy machine
+                except ApiError as refused:  # a window of seconds may end on a busy machine
                     if refused.reason != "expired_decision":
                         raise
                 else:
@@ -161,7 +161,7 @@ def go_on(served: Served, decision: str, outcome: str) -> Stats:
             assert not client.feedback(decision, 1.0).repeated
             assert client.feedback(decision, 1.0).repeated
         else:
-            with pytest.raises(Refused, match="window"):
+            with pytest.raises(ApiError, match="window"):
                 client.feedback(decision, 1.0)
         return client.stats()
 

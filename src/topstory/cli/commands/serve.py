@@ -170,7 +170,7 @@ def new_key(
 
     The service itself never knows the key.
     """
-    from topstory.serving.config.schema import ROLES
+    from topstory.serving.api.endpoints import ROLES
     from topstory.serving.security.api_keys import new_key as make
     from topstory.serving.security.secret_files import key_entry
 

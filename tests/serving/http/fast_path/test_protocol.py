@@ -15,16 +15,16 @@ import uvicorn
 import uvloop
 from uvicorn.server import ServerState
 
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.config.schema import Config as ServiceConfig
 from topstory.serving.config.schema import KeyConfig, LimitsConfig
 from topstory.serving.http import app
 from topstory.serving.http.app import App
-from topstory.serving.http.asgi import answer, read_body
-from topstory.serving.http.fast_path.exchange import Express, Ride
+from topstory.serving.http.asgi import read_body, send_json
+from topstory.serving.http.fast_path.exchange import FastExchange, FastRoutes
 from topstory.serving.http.fast_path.protocol import GuardedProtocol, guarded
-from topstory.serving.http.hot_routes import decide_route
-from topstory.serving.http.metrics import Requests
+from topstory.serving.http.hot_routes import hot_routes
+from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.security.api_keys import Keys, new_key
 
 KEY, DIGEST = new_key()
@@ -39,18 +39,17 @@ class Nobody:
     config = ServiceConfig()
 
     def ask(self, asked: Any, reply: Any) -> None:
-        raise Refused(409, "no_article", "nothing to show")
+        raise ApiError(409, "no_article", "nothing to show")
 
     pay = ask
 
 
 @asynccontextmanager
 async def connected(
-    requests: Requests, limits: LimitsConfig
+    requests: RequestCounts, limits: LimitsConfig
 ) -> AsyncIterator[tuple[socket.socket, GuardedProtocol]]:
     """A client's end of one connection, and the protocol at the other."""
-    express = Express({"/v1/decide": decide_route(Nobody(), KEYS)}, requests)
-    kind = guarded(limits, express)
+    kind = guarded(limits, FastRoutes(hot_routes(Nobody(), KEYS), requests))
     config = uvicorn.Config(_no_app, log_config=None, timeout_keep_alive=limits.idle_seconds)
     made: list[GuardedProtocol] = []
 
@@ -84,11 +83,11 @@ async def _no_app(scope: Any, receive: Any, send: Any) -> None:
 
 def test_a_stranger_is_known_by_the_headers_and_nothing_of_the_body_is_held() -> None:
     async def come() -> None:
-        async with connected(Requests(), LimitsConfig()) as (client, protocol):
+        async with connected(RequestCounts(), LimitsConfig()) as (client, protocol):
             protocol.data_received(STRANGER + b"content-length: 100000\r\n\r\n" + b"x" * 90_000)
-            ride: Any = protocol.cycle
-            assert isinstance(ride, Ride)
-            assert ride.body == b""
+            exchange: Any = protocol.cycle
+            assert isinstance(exchange, FastExchange)
+            assert exchange.body == b""
             protocol.data_received(b"x" * 10_000)
             answer = await asyncio.get_running_loop().sock_recv(client, 65_536)
             assert answer.startswith(b"HTTP/1.1 401")
@@ -103,7 +102,7 @@ def test_a_stranger_is_known_by_the_headers_and_nothing_of_the_body_is_held() ->
 
 def test_a_body_in_many_pieces_costs_as_much_as_it_is_long() -> None:
     async def come() -> float:
-        async with connected(Requests(), LimitsConfig()) as (client, protocol):
+        async with connected(RequestCounts(), LimitsConfig()) as (client, protocol):
             began = time.process_time()
             protocol.data_received(FRIEND + b"transfer-encoding: chunked\r\n\r\n")
             for _ in range(900):
@@ -122,7 +121,7 @@ def test_who_reads_no_answers_is_not_read_from() -> None:
 
     async def come() -> None:
         loop = asyncio.get_running_loop()
-        requests = Requests()
+        requests = RequestCounts()
         async with connected(requests, LimitsConfig()) as (client, protocol):
             await answers_pile_up(client, protocol, one)
             answered = requests.statuses["/v1/decide", 401]
@@ -161,7 +160,7 @@ async def answers_pile_up(client: socket.socket, protocol: GuardedProtocol, one:
 
 def test_who_reads_no_answers_is_hung_up_on() -> None:
     async def come() -> None:
-        async with connected(Requests(), LimitsConfig(idle_seconds=1)) as (client, protocol):
+        async with connected(RequestCounts(), LimitsConfig(idle_seconds=1)) as (client, protocol):
             await answers_pile_up(client, protocol, STRANGER + b"content-length: 0\r\n\r\n")
             await until_lost(protocol)
 
@@ -176,7 +175,7 @@ def test_a_last_answer_that_is_not_read_keeps_no_connection(
     """Whether the client, the silence or the slowness ended it."""
 
     async def come() -> None:
-        async with connected(Requests(), limits) as (client, protocol):
+        async with connected(RequestCounts(), limits) as (client, protocol):
             # More than is kept on the way, less than what a protocol is told of.
             protocol.transport.write(b"x" * 60_000)
             assert protocol.transport.get_write_buffer_size() > 0
@@ -191,7 +190,7 @@ def test_who_reads_slowly_is_waited_for() -> None:
 
     async def come() -> int:
         loop = asyncio.get_running_loop()
-        async with connected(Requests(), LimitsConfig(idle_seconds=2)) as (client, protocol):
+        async with connected(RequestCounts(), LimitsConfig(idle_seconds=2)) as (client, protocol):
             protocol.transport.write(b"x" * length)
             got, began = 0, time.monotonic()
             while got < length:
@@ -210,7 +209,7 @@ def test_headers_are_counted_from_where_their_request_begins(length: int) -> Non
     one = STRANGER + b"content-length: %d\r\n\r\n" % length + b"x" * length
 
     async def come(data: bytes) -> Counter[tuple[str, int]]:
-        requests = Requests()
+        requests = RequestCounts()
         async with connected(requests, LimitsConfig(header_bytes=2_000)) as (_, protocol):
             for half in (data, one[20:]):
                 protocol.data_received(half)
@@ -226,8 +225,8 @@ def test_headers_are_counted_from_where_their_request_begins(length: int) -> Non
 
 
 def test_what_is_refused_before_it_is_whole_is_counted_too() -> None:
-    async def come(limits: LimitsConfig, *parts: bytes) -> Requests:
-        requests = Requests()
+    async def come(limits: LimitsConfig, *parts: bytes) -> RequestCounts:
+        requests = RequestCounts()
         async with connected(requests, limits) as (client, protocol):
             for part in parts:
                 protocol.data_received(part)
@@ -247,7 +246,7 @@ def test_what_is_refused_before_it_is_whole_is_counted_too() -> None:
         (LimitsConfig(), (b"\x16\x03\x01\r\n\r\n",), "other", 400),
     )
 
-    async def all_come() -> list[Requests]:
+    async def all_come() -> list[RequestCounts]:
         return await asyncio.gather(*(come(limits, *parts) for limits, parts, _, _ in cases))
 
     for requests, (_, _, route, status) in zip(uvloop.run(all_come()), cases, strict=True):
@@ -262,10 +261,10 @@ def test_the_time_of_a_request_is_from_its_last_byte(monkeypatch: pytest.MonkeyP
 
     async def rest(scope: Any, receive: Any, send: Any) -> None:
         await read_body(scope, receive, 100)
-        await answer(send, 200, {})
+        await send_json(send, 200, {})
 
     async def come(path: str) -> float:
-        requests = Requests()
+        requests = RequestCounts()
         messages = [
             {"type": "http.request", "body": b"{", "more_body": True},
             {"type": "http.request", "body": b"}"},
@@ -290,12 +289,12 @@ def test_the_time_of_a_request_is_from_its_last_byte(monkeypatch: pytest.MonkeyP
 
 def test_only_requests_of_pages_take_the_ordinary_way_where_other_sites_are_let_in() -> None:
     async def ordinary(scope: Any, receive: Any, send: Any) -> None:
-        await answer(send, 418, {})
+        await send_json(send, 418, {})
 
     async def come() -> list[bytes]:
-        async with connected(Requests(), LimitsConfig()) as (client, protocol):
-            assert protocol.express is not None
-            protocol.express.pages = False
+        async with connected(RequestCounts(), LimitsConfig()) as (client, protocol):
+            assert protocol.fast_routes is not None
+            protocol.fast_routes.cors = True
             protocol.app = ordinary
             found = []
             for origin in (b"", b"Origin: https://news.example\r\n", b""):
