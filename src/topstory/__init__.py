@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from topstory.policies import Choice as Choice
     from topstory.policies import Policy as Policy
     from topstory.policies import policy as policy
-    from topstory.serving.client.async_client import AsyncClient as AsyncClient
-    from topstory.serving.client.client import Client as Client
+    from topstory.serving.client import AsyncClient as AsyncClient
+    from topstory.serving.client import Client as Client
     from topstory.studies import Study as Study
     from topstory.studies import StudyWarning as StudyWarning
     from topstory.studies import study as study
@@ -54,8 +54,7 @@ _ROOMS = {
     "policies": ("Choice", "Policy", "policy"),
     "evaluation": ("NotUniformWarning", "Result", "lift", "replay", "tune"),
     "studies": ("Study", "StudyWarning", "study"),
-    "serving.client": ("Client",),
-    "serving.async_client": ("AsyncClient",),
+    "serving.client": ("AsyncClient", "Client"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -70,8 +70,14 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
         ("window_seconds = inf", "window_seconds: Expected `float` <= 1000000000"),
         ("[journal]\nlock_seconds = inf", r"journal\.lock_seconds: Expected `float` <= 3600"),
         ("[policy]\nalpha = inf", r"policy\.alpha: must be finite, got inf"),
-        (KEY.format("a", "a") + KEY.format("a", "b"), r"keys\[1\]\.name: an earlier key also has 'a'"),
-        (KEY.format("a", "a") + KEY.format("b", "a"), r"keys\[1\]\.sha256: an earlier key also has"),
+        (
+            KEY.format("a", "a") + KEY.format("a", "b"),
+            r"keys\[1\]\.name: an earlier key also has 'a'",
+        ),
+        (
+            KEY.format("a", "a") + KEY.format("b", "a"),
+            r"keys\[1\]\.sha256: an earlier key also has",
+        ),
         ("port = ", "not a TOML file"),
     ],
 )

@@ -50,7 +50,14 @@ class Endpoint(Generic[T]):
     statuses: tuple[tuple[int, str], ...] = ()  # others that come with a response, and why
     described: bool = True  # in the OpenAPI document
     compiles: bool = False  # the first call may wait for the compiler
+    idempotent: bool = False  # for POST and PATCH: repeating a request has no further effect
+    id_field: str | None = None  # of the body: the id by which the service knows a repeated request
     repeated_reason: str | None = None  # this error on a retry means that an earlier try succeeded
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a client may send a request again if it does not know what became of it."""
+        return self.idempotent or self.method not in ("POST", "PATCH")
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -75,6 +82,8 @@ DECIDE = Endpoint(
     request=DecideRequest,
     response=Decision,
     batch=True,
+    idempotent=True,
+    id_field="request",
 )
 FEEDBACK = Endpoint(
     name="feedback",
@@ -85,6 +94,7 @@ FEEDBACK = Endpoint(
     request=FeedbackRequest,
     response=Acknowledged,
     batch=True,
+    idempotent=True,
 )
 ARTICLES = Endpoint(
     name="articles",
