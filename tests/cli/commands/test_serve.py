@@ -38,7 +38,7 @@ def test_what_cannot_be_exported_is_told(tmp_path: Path) -> None:
     assert "no service has kept a journal here" in words(told.output)
     run_service(config(tmp_path / "data"), traffic)
     told = run("export-journal", tmp_path / "data", tmp_path / "log", status=1)
-    assert "60 still wait for feedback" in words(told.output)
+    assert "60 may still get feedback" in words(told.output)
     told = run("export-journal", tmp_path / "data", tmp_path / "log", "--pool", "x", status=1)
     assert "the journal has no pool 'x'; there are front" in words(told.output)
     run("export-journal", tmp_path / "data", tmp_path / "log", "--part", "best", status=2)

@@ -8,6 +8,7 @@ import pytest
 from tests.serving.processes import Served
 
 import topstory as ts
+from topstory.serving.api import endpoints
 from topstory.serving.api.endpoints import BY_NAME, ENDPOINTS
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import FeedbackRequest
@@ -55,15 +56,12 @@ def test_an_endpoint_is_an_entry_and_a_handler(
     tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Route, role, decoding, OpenAPI, client and forwarding follow."""
-    table = {"endpoints": None}
-    monkeypatch.setattr(
-        "topstory.serving.api.endpoints.ENDPOINTS", ENDPOINTS
-    )  # restored at the end
-    exec(ENTRY, table)
-    entry = vars(table["endpoints"])["ENDPOINTS"][-1]
+    monkeypatch.setattr(endpoints, "ENDPOINTS", ENDPOINTS)  # so that it is restored at the end
+    exec(ENTRY)
+    entry = endpoints.ENDPOINTS[-1]
     monkeypatch.setitem(BY_NAME, entry.name, entry)
-    told = {"workers": workers, "policy": {"name": "ucb"}}
-    with Served(tmp_path, ENTRY + HANDLER, **told) as served:
+    settings = {"workers": workers, "policy": {"name": "ucb"}}
+    with Served(tmp_path, ENTRY + HANDLER, **settings) as served:
         place = {"pool": "front", "article": "a/b"}
         body = FeedbackRequest(decision="x", payoff=1.0)
         with ts.Client(served.url, served.key, timeout=60) as client:
@@ -72,7 +70,9 @@ def test_an_endpoint_is_an_entry_and_a_handler(
                 client.call("rename", {"payoff": 1}, **place)
             paths = client.call("openapi")["paths"]
             assert paths[entry.path]["post"]["summary"] == "Rename an article"
-        with ts.Client(served.url, served.reader, timeout=60) as reader:
-            with pytest.raises(ApiError, match="does not have the role 'edit'"):
-                reader.call("rename", body, **place)
+        with (
+            ts.Client(served.url, served.reader, timeout=60) as reader,
+            pytest.raises(ApiError, match="does not have the role 'edit'"),
+        ):
+            reader.call("rename", body, **place)
     assert "Traceback" not in served.errors()

@@ -38,7 +38,7 @@ def whole(connection: socket.socket) -> bytes:
     while b"\r\n\r\n" not in answer:
         piece = connection.recv(65_536)
         if not piece:
-            return answer  # the other side hung up
+            return answer  # the other side closed the connection
         answer += piece
     head, _, body = answer.partition(b"\r\n\r\n")
     told = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
@@ -49,7 +49,7 @@ def whole(connection: socket.socket) -> bytes:
 
 @contextmanager
 def serving(talk: Callable[[socket.socket], None]) -> Iterator[str]:
-    """An address where connections are talked to, one after the other."""
+    """An address where `talk` handles connections one after the other."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -73,7 +73,7 @@ def serving(talk: Callable[[socket.socket], None]) -> Iterator[str]:
 
 @contextmanager
 def losing_answers(demo: Served, lost: int, after: int = 0) -> Iterator[str]:
-    """A way to the service that forgets to bring back some of its first answers."""
+    """A proxy to the service that loses some of its answers."""
     fates = iter([True] * after + [False] * lost)
 
     def carry(near: socket.socket) -> None:
@@ -111,7 +111,7 @@ def asynchronously(url: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("use", [plainly, asynchronously])
-def test_a_lost_answer_is_asked_for_again_and_nothing_happens_twice(
+def test_a_call_whose_answer_was_lost_is_repeated_and_nothing_happens_twice(
     demo: Served, use: Callable[[str, str], None]
 ) -> None:
     with ts.Client(demo.url, demo.key) as client:
@@ -123,7 +123,7 @@ def test_a_lost_answer_is_asked_for_again_and_nothing_happens_twice(
     assert after.payoff == before.payoff + 1
 
 
-def test_a_removal_whose_answer_was_lost_is_a_removal(demo: Served) -> None:
+def test_a_removal_whose_answer_was_lost_succeeds(demo: Served) -> None:
     with ts.Client(demo.url, demo.key) as client:
         client.put_article("front", "gone", AN_ARTICLE)
         with losing_answers(demo, lost=1) as url, ts.Client(url, demo.key) as other:
@@ -132,7 +132,7 @@ def test_a_removal_whose_answer_was_lost_is_a_removal(demo: Served) -> None:
             client.remove_article("front", "gone")
 
 
-def test_what_is_refused_is_raised_with_its_reason(demo: Served) -> None:
+def test_an_api_error_is_raised_with_its_reason(demo: Served) -> None:
     with ts.Client(demo.url, "ts_wrong") as client, pytest.raises(ApiError) as caught:
         client.decide(USER)
     assert (caught.value.status, caught.value.reason) == (401, "unknown_key")
@@ -163,7 +163,7 @@ def test_threads_may_share_a_client(demo: Served) -> None:
 
 @pytest.fixture(scope="module")
 def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A service that closes connections which are silent for a moment."""
+    """A service that soon closes idle connections."""
     limits, policy = {"idle_seconds": 1}, {"name": "ucb"}
     folder = tmp_path_factory.mktemp("forgetful")
     with Served(folder, limits=limits, policy=policy, context=6) as service:
@@ -174,7 +174,7 @@ def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def wait_until_closed(served: Served) -> None:
-    """The service has let all its connections go, and nothing else ran here meanwhile."""
+    """Block until the service has closed all its connections."""
     assert served.process is not None
     process = psutil.Process(served.process.pid)
     eventually(lambda: all(c.status != "ESTABLISHED" for c in process.net_connections("tcp")))
@@ -211,7 +211,7 @@ def test_a_connection_that_was_closed_while_idle_costs_no_try(forgetful: Served)
         client.decide(USER)
 
 
-def test_idle_connections_are_so_many_and_no_more(
+def test_idle_connections_above_the_limit_are_closed(
     demo: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "MAX_IDLE_CONNECTIONS", 3)
@@ -248,8 +248,8 @@ def test_calls_that_are_cancelled_end_and_leave_no_connection_open(demo: Served)
 
 
 @pytest.mark.parametrize("kind", ["plain", "asynchronous"])
-def test_a_removal_by_a_connection_that_then_died_is_a_removal(demo: Served, kind: str) -> None:
-    """Even without retries: the call went out twice."""
+def test_a_removal_over_a_connection_that_then_died_succeeds(demo: Served, kind: str) -> None:
+    """Even without retries: the call was sent twice."""
     with ts.Client(demo.url, demo.key) as client:
         client.put_article("front", "gone", AN_ARTICLE)
     with losing_answers(demo, lost=1, after=1) as url:
@@ -267,7 +267,7 @@ def test_a_removal_by_a_connection_that_then_died_is_a_removal(demo: Served, kin
         asyncio.run(work())
 
 
-def test_a_removal_that_never_went_out_before_is_no_removal() -> None:
+def test_an_unknown_article_is_an_error_if_the_removal_was_not_sent_before() -> None:
     removal = call(REMOVE_ARTICLE, pool="front", article="none")
     retried = RetriedCall(removal, RetryPolicy(None, retries=1))
     retried.fail(httpx.ConnectError("refused"), "http://a")
@@ -277,7 +277,7 @@ def test_a_removal_that_never_went_out_before_is_no_removal() -> None:
         retried.receive(httpx.Response(404, content=unknown))
 
 
-def test_retries_outlast_a_service_that_tries_after_a_second_whether_it_can_write() -> None:
+def test_retries_outlast_a_service_that_cannot_write_for_a_second() -> None:
     for seed in range(200):
         policy = RetryPolicy(None, retries=4, random=Random(seed))
         pauses = [policy.pause(tries) for tries in range(4)]
@@ -288,7 +288,7 @@ def test_retries_outlast_a_service_that_tries_after_a_second_whether_it_can_writ
         assert policy.pause(0, requested=1e9) <= 1.5 * retries.LONGEST_PAUSE
 
 
-def test_clients_that_were_refused_together_come_back_one_by_one() -> None:
+def test_clients_that_failed_together_do_not_retry_together() -> None:
     pauses = [RetryPolicy(None, retries=4).pause(0, requested=1.0) for _ in range(1_000)]
     # In any tenth of the half second over which they are spread there are a hundred on average;
     # as many as 170 come about once in 10^10 runs.
@@ -296,7 +296,7 @@ def test_clients_that_were_refused_together_come_back_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("header", ["", "Tue, 17 Nov 2026 06:00:00 GMT", "-1", "nan", "1.5"])
-def test_a_retry_after_that_is_no_number_of_seconds_is_passed_over(header: str) -> None:
+def test_a_retry_after_that_is_not_a_number_of_seconds_is_ignored(header: str) -> None:
     assert retry_after(httpx.Response(503, headers={"Retry-After": header})) == 0
 
 
@@ -333,7 +333,7 @@ def scripted(head: bytes, pause: float = 0.0) -> Iterator[str]:
 
 @pytest.mark.parametrize("status", [408, 429, 503])
 @pytest.mark.parametrize("put", [plain_put, asynchronous_put])
-def test_a_client_comes_back_when_the_service_says(
+def test_a_client_waits_as_long_as_retry_after_says(
     status: int, put: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests: list[float] = []

@@ -24,7 +24,7 @@ def read(tmp_path: Path, text: str, **environment: str) -> Config:
     return read_config(path, environment)
 
 
-def test_an_empty_file_says_the_defaults(tmp_path: Path) -> None:
+def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
     assert read(tmp_path, "") == read_config(None, {}) == Config()
 
 
@@ -81,12 +81,12 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
         ("port = ", "not a TOML file"),
     ],
 )
-def test_a_mistake_is_told_with_its_key(tmp_path: Path, text: str, message: str) -> None:
+def test_an_error_names_the_key(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BadConfig, match=message):
         read(tmp_path, text)
 
 
-def test_a_mistake_in_the_environment_names_the_variable(tmp_path: Path) -> None:
+def test_an_error_in_the_environment_names_the_variable(tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match=r"port: .*\(from TOPSTORY_PORT\)"):
         read(tmp_path, "", TOPSTORY_PORT="x")
     with pytest.raises(BadConfig, match=r"port\.x: port is not a table \(from TOPSTORY_PORT__X\)"):
@@ -117,12 +117,12 @@ def test_a_name_made_of_digits_is_a_name(tmp_path: Path) -> None:
     assert (told.data, told.features, told.port) == ("2024", "007", 9)
 
 
-def test_a_data_folder_is_made_for_its_owner_only(tmp_path: Path) -> None:
+def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
     Made(config(tmp_path / "data")).crash()
     assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
 
 
-def test_what_is_journalled_has_no_secrets() -> None:
+def test_the_journal_records_no_secrets() -> None:
     digest = "ab" * 32
     told = msgspec.convert(
         {"signing": {"k1": "cd" * 32}, "keys": [{"name": "web", "sha256": digest}]}, Config
@@ -133,7 +133,7 @@ def test_what_is_journalled_has_no_secrets() -> None:
     assert b"cdcd" not in text
 
 
-def test_the_page_of_keys_is_up_to_date() -> None:
+def test_the_configuration_page_is_up_to_date() -> None:
     page = Path(__file__).parents[3] / "docs" / "configuration.md"
     assert page.read_text("utf-8") == reference(), (
         "stale: python -m topstory.cli.config_reference > docs/configuration.md"
@@ -146,7 +146,7 @@ def test_every_key_has_its_meaning() -> None:
             assert len(line.split(" | ")[2]) > 5, line
 
 
-def test_check_config_says_whether_it_is_good(tmp_path: Path) -> None:
+def test_check_config_reports_errors(tmp_path: Path) -> None:
     path = tmp_path / "topstory.toml"
     path.write_text("port = 9")
     assert "good; pools: front" in run("serve", "--config", path, "--check-config").stdout
@@ -163,7 +163,7 @@ def test_check_config_says_whether_it_is_good(tmp_path: Path) -> None:
         assert "/no" in words(told.output)
 
 
-def test_the_first_key_is_told_before_it_is_in_force(tmp_path: Path) -> None:
+def test_the_first_key_is_printed_before_it_is_stored(tmp_path: Path) -> None:
     settings, path = Config(data=str(tmp_path)), tmp_path / "keys.toml"
 
     def interrupted(words: str) -> None:
@@ -184,7 +184,7 @@ def test_the_first_key_is_told_before_it_is_in_force(tmp_path: Path) -> None:
         keys_of(settings)
 
 
-def test_a_new_key_is_printed_with_the_lines_that_have_its_hash(tmp_path: Path) -> None:
+def test_a_new_key_is_printed_with_its_lines_for_the_configuration(tmp_path: Path) -> None:
     printed = run("new-key", "web", "--role", "decide").stdout
     key, _, entry = printed.partition("\n\n")
     told = read(tmp_path, entry)

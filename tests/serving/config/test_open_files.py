@@ -33,7 +33,7 @@ def test_the_soft_limit_is_raised_for_all_connections(workers: int, tmp_path: Pa
         assert "Too many open files" not in served.errors()
 
 
-def test_more_than_the_system_allows_are_refused_at_the_start(
+def test_more_connections_than_the_system_allows_are_rejected_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1_024, 4_096))

@@ -1,4 +1,4 @@
-"""What /openapi.json promises is true: nothing made from it brings the service to a 5xx."""
+"""The service keeps what /openapi.json promises: nothing generated from it leads to a 5xx."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_schemathesis_finds_no_5xx_and_no_answer_that_is_not_described(
     with Served(tmp_path, **told) as served:
         if workers == 1:
             with ts.Client(served.url, served.key, timeout=60) as client:
-                said = ArticleRequest(profile={"tags": ["on tea"]})
-                client.put_article("front", "tea", said)
+                article = ArticleRequest(profile={"tags": ["on tea"]})
+                client.put_article("front", "tea", article)
                 assert client.decide({"likes": ["tea"]}).article
         done = subprocess.run(
             [
