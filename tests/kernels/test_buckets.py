@@ -1,7 +1,7 @@
 """The numbers of the buckets are stored in journals, so they are fixed."""
 
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING, UNIFORM
-from topstory.serving.api.buckets import BUCKETS
+from topstory.serving.api.messages import BUCKETS
 
 
 def test_the_numbers_that_journals_store_never_change() -> None:

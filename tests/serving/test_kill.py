@@ -32,7 +32,10 @@ from topstory.serving.upkeep.journal_export import export
 KILLS = int(os.environ.get("SOAK_KILLS", "5"))  # `make soak` sets 50
 CLIENTS = 12
 # So that the archive is written over and over: as it is after days, every fifth of a second.
-ARCHIVING = "from topstory.serving import keeping; keeping.GRACE, keeping.ROUND = 0, 40"
+ARCHIVING = (
+    "from topstory.serving.upkeep import keeper\n"
+    "keeper.PAYOFF_GRACE, keeper.MAX_ARCHIVED_AT_ONCE = 0, 40"
+)
 WINDOW = 2.0  # seconds, then
 
 

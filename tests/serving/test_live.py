@@ -13,8 +13,7 @@ from tests.serving.processes import Served
 
 import topstory as ts
 from topstory.events.simulator.live import Visit
-from topstory.serving.api.buckets import BUCKETS
-from topstory.serving.api.messages import ArticleRequest
+from topstory.serving.api.messages import BUCKETS, ArticleRequest
 
 POOLS = ("front", "sports", "money", "travel")
 VISITS, HOURS, PATHS = 2_100, 3, 40

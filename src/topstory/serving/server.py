@@ -9,18 +9,18 @@ from contextlib import suppress
 
 from topstory.serving.config.open_files import allow
 from topstory.serving.config.schema import Config
-from topstory.serving.http.admin_routes import EditorRoutes
+from topstory.serving.http.admin_routes import AdminRoutes
 from topstory.serving.http.app import App, with_cors
-from topstory.serving.http.fast_path.exchange import Express
-from topstory.serving.http.metrics import Metrics, Requests
-from topstory.serving.http.sockets import Tell, http_server, listen, say_where
+from topstory.serving.http.fast_path.exchange import FastRoutes
+from topstory.serving.http.prometheus import Metrics
+from topstory.serving.http.request_counts import RequestCounts
+from topstory.serving.http.sockets import Tell, announce, http_server, listen
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, signer_of
 from topstory.serving.service.service import Service
 from topstory.serving.state.recovery import open_folder
 from topstory.serving.state.warm_up import settle_down, warm_up
 from topstory.serving.upkeep.keeper import Keeper
-from topstory.serving.upkeep.life import life
 
 
 def serve(config: Config, tell: Tell) -> None:
@@ -43,13 +43,13 @@ def serve(config: Config, tell: Tell) -> None:
             warm_up(decider.pool, decider.traffic)
         settle_down()
         keeper = Keeper(service, opening.snapshots)
-        limits, requests = config.limits, Requests()
+        limits, requests = config.limits, RequestCounts()
         guard = Keys(keys, limits.rate, limits.burst)
-        editors = EditorRoutes(service, keeper, guard, Metrics(service, keeper, requests))
-        app = App(service, guard, editors.router(lambda _: life(service, keeper)), requests)
-        express = Express(app.hot, requests, pages=not config.cors_origins)
-        server = http_server(with_cors(app, config.cors_origins), config, express)
-        say_where(tell, config, listening, made)
+        editors = AdminRoutes(service, keeper, guard, Metrics(service, keeper, requests))
+        app = App(service, guard, editors.router(lambda _: keeper.lifespan()), requests)
+        fast_routes = FastRoutes(app.hot, requests, cors=bool(config.cors_origins))
+        server = http_server(with_cors(app, config.cors_origins), config, fast_routes)
+        announce(tell, config, listening, made)
         # uvicorn ends well on SIGTERM, and then raises it again: what is left here must still run.
         signal.signal(signal.SIGTERM, lambda number, frame: setattr(server, "should_exit", True))
         with suppress(KeyboardInterrupt):

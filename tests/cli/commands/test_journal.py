@@ -38,7 +38,7 @@ def test_an_export_that_fails_says_why(tmp_path: Path) -> None:
     assert "no service has kept a journal here" in words(result.output)
     run_service(config(tmp_path / "data"), traffic)
     result = run("export-journal", tmp_path / "data", tmp_path / "log", status=1)
-    assert "60 still wait for feedback" in words(result.output)
+    assert "60 may still get feedback" in words(result.output)
     result = run("export-journal", tmp_path / "data", tmp_path / "log", "--pool", "x", status=1)
     assert "the journal has no pool 'x'; there are front" in words(result.output)
     run("export-journal", tmp_path / "data", tmp_path / "log", "--part", "best", status=2)

@@ -1,10 +1,13 @@
-"""The client: it asks again where that is safe, and nothing happens twice."""
+"""The clients retry where that is safe, and nothing happens twice."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,15 +15,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
+import httpx
 import psutil
 import pytest
 from tests.serving.processes import Served, eventually
 
 import topstory as ts
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.endpoints import PUT_ARTICLE, REMOVE_ARTICLE, STATS, Endpoint
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest
-from topstory.serving.client import async_client, endpoints, retries
-from topstory.serving.client.retries import Asking, Heard, Patience
+from topstory.serving.client import connection, retries
+from topstory.serving.client.calls import call
+from topstory.serving.client.retries import RetriedCall, RetryPolicy, retry_after
 
 USER = [0.2, 0.2, 0.2, 0.2, 0.2, 1.0]
 AN_ARTICLE = ArticleRequest(features=(0.1,) * 5 + (1.0,))
@@ -32,7 +38,7 @@ def whole(connection: socket.socket) -> bytes:
     while b"\r\n\r\n" not in answer:
         piece = connection.recv(65_536)
         if not piece:
-            return answer  # the other side hung up
+            return answer  # the other side closed the connection
         answer += piece
     head, _, body = answer.partition(b"\r\n\r\n")
     told = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
@@ -43,7 +49,7 @@ def whole(connection: socket.socket) -> bytes:
 
 @contextmanager
 def serving(talk: Callable[[socket.socket], None]) -> Iterator[str]:
-    """An address where connections are talked to, one after the other."""
+    """An address where `talk` handles connections one after the other."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -67,7 +73,7 @@ def serving(talk: Callable[[socket.socket], None]) -> Iterator[str]:
 
 @contextmanager
 def losing_answers(demo: Served, lost: int, after: int = 0) -> Iterator[str]:
-    """A way to the service that forgets to bring back some of its first answers."""
+    """A proxy to the service that loses some of its answers."""
     fates = iter([True] * after + [False] * lost)
 
     def carry(near: socket.socket) -> None:
@@ -105,7 +111,7 @@ def asynchronously(url: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("use", [plainly, asynchronously])
-def test_a_lost_answer_is_asked_for_again_and_nothing_happens_twice(
+def test_a_call_whose_answer_was_lost_is_repeated_and_nothing_happens_twice(
     demo: Served, use: Callable[[str, str], None]
 ) -> None:
     with ts.Client(demo.url, demo.key) as client:
@@ -117,17 +123,17 @@ def test_a_lost_answer_is_asked_for_again_and_nothing_happens_twice(
     assert after.payoff == before.payoff + 1
 
 
-def test_a_removal_whose_answer_was_lost_is_a_removal(demo: Served) -> None:
+def test_a_removal_whose_answer_was_lost_succeeds(demo: Served) -> None:
     with ts.Client(demo.url, demo.key) as client:
         client.put_article("front", "gone", AN_ARTICLE)
         with losing_answers(demo, lost=1) as url, ts.Client(url, demo.key) as other:
             other.remove_article("front", "gone")
-        with pytest.raises(Refused, match="has no article"):
+        with pytest.raises(ApiError, match="has no article"):
             client.remove_article("front", "gone")
 
 
-def test_what_is_refused_is_raised_with_its_reason(demo: Served) -> None:
-    with ts.Client(demo.url, "ts_wrong") as client, pytest.raises(Refused) as caught:
+def test_an_api_error_is_raised_with_its_reason(demo: Served) -> None:
+    with ts.Client(demo.url, "ts_wrong") as client, pytest.raises(ApiError) as caught:
         client.decide(USER)
     assert (caught.value.status, caught.value.reason) == (401, "unknown_key")
 
@@ -135,7 +141,7 @@ def test_what_is_refused_is_raised_with_its_reason(demo: Served) -> None:
 def test_a_service_that_is_not_there_is_a_connection_error(tmp_path: Path) -> None:
     with ts.Client("http://127.0.0.1:9", "k", retries=1) as client, pytest.raises(ConnectionError):
         client.stats()
-    with pytest.raises(ValueError, match="address is like"):
+    with pytest.raises(ValueError, match="address must be like"):
         ts.Client("localhost:8000", "k")
 
 
@@ -157,7 +163,7 @@ def test_threads_may_share_a_client(demo: Served) -> None:
 
 @pytest.fixture(scope="module")
 def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A service that closes connections which are silent for a moment."""
+    """A service that soon closes idle connections."""
     limits, policy = {"idle_seconds": 1}, {"name": "ucb"}
     folder = tmp_path_factory.mktemp("forgetful")
     with Served(folder, limits=limits, policy=policy, context=6) as service:
@@ -168,10 +174,17 @@ def forgetful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def wait_until_closed(served: Served) -> None:
-    """The service has let all its connections go, and nothing else ran here meanwhile."""
+    """Block until the service has closed all its connections."""
     assert served.process is not None
     process = psutil.Process(served.process.pid)
     eventually(lambda: all(c.status != "ESTABLISHED" for c in process.net_connections("tcp")))
+
+
+def kept(served: Served) -> int:
+    """Connections to the service that this process has open."""
+    port = served.address[1]
+    found = psutil.Process().net_connections("tcp")
+    return sum(getattr(each.raddr, "port", None) == port for each in found)
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["the loop knows", "the loop does not know"])
@@ -181,12 +194,12 @@ def test_many_connections_that_were_closed_while_idle_cost_no_try(
     async def work() -> None:
         async with ts.AsyncClient(forgetful.url, forgetful.key, retries=0) as client:
             await asyncio.gather(*(client.decide(USER) for _ in range(10)))
-            assert len(client._idle) == 10
+            assert kept(forgetful) == 10
             wait_until_closed(forgetful)
             if told:
                 await asyncio.sleep(0.01)
             await client.decide(USER)
-            assert len(client._idle) == 1  # its brothers were as old
+            assert kept(forgetful) == 1  # the others were as old
 
     asyncio.run(work())
 
@@ -198,15 +211,16 @@ def test_a_connection_that_was_closed_while_idle_costs_no_try(forgetful: Served)
         client.decide(USER)
 
 
-def test_idle_connections_are_so_many_and_no_more(
+def test_idle_connections_above_the_limit_are_closed(
     demo: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(async_client, "KEPT", 3)
+    monkeypatch.setattr(connection, "MAX_IDLE_CONNECTIONS", 3)
+    before = kept(demo)
 
     async def work() -> None:
         async with ts.AsyncClient(demo.url, demo.key) as client:
             await asyncio.gather(*(client.stats() for _ in range(8)))
-            assert len(client._idle) == 3
+            assert kept(demo) == before + 3
 
     asyncio.run(work())
 
@@ -234,8 +248,8 @@ def test_calls_that_are_cancelled_end_and_leave_no_connection_open(demo: Served)
 
 
 @pytest.mark.parametrize("kind", ["plain", "asynchronous"])
-def test_a_removal_by_a_connection_that_then_died_is_a_removal(demo: Served, kind: str) -> None:
-    """Even without retries: the call went out twice."""
+def test_a_removal_over_a_connection_that_then_died_succeeds(demo: Served, kind: str) -> None:
+    """Even without retries: the call was sent twice."""
     with ts.Client(demo.url, demo.key) as client:
         client.put_article("front", "gone", AN_ARTICLE)
     with losing_answers(demo, lost=1, after=1) as url:
@@ -253,36 +267,37 @@ def test_a_removal_by_a_connection_that_then_died_is_a_removal(demo: Served, kin
         asyncio.run(work())
 
 
-def test_a_removal_that_never_went_out_before_is_no_removal() -> None:
-    asking = Asking(endpoints.remove_article("front", "none"), Patience(None, retries=1))
-    asking.lost(ConnectionRefusedError("refused"), "http://a")
-    asking.sent += 1
+def test_an_unknown_article_is_an_error_if_the_removal_was_not_sent_before() -> None:
+    removal = call(REMOVE_ARTICLE, pool="front", article="none")
+    retried = RetriedCall(removal, RetryPolicy(None, retries=1))
+    retried.fail(httpx.ConnectError("refused"), "http://a")
+    retried.sent += 1
     unknown = b'{"error": {"reason": "unknown_article", "message": "pool has no article"}}'
-    with pytest.raises(Refused, match="has no article"):
-        asking.heard(Heard(404, unknown))
+    with pytest.raises(ApiError, match="has no article"):
+        retried.receive(httpx.Response(404, content=unknown))
 
 
-def test_retries_outlast_a_service_that_tries_after_a_second_whether_it_can_write() -> None:
+def test_retries_outlast_a_service_that_cannot_write_for_a_second() -> None:
     for seed in range(200):
-        waiting = Patience(None, retries=4, random=Random(seed))
-        pauses = [waiting.pause(tried) for tried in range(4)]
+        policy = RetryPolicy(None, retries=4, random=Random(seed))
+        pauses = [policy.pause(tries) for tries in range(4)]
         assert 1.5 <= sum(pauses) <= 4.5
-        assert waiting.pause(100) <= 1.5 * retries.LONGEST_WAIT
-        # Not sooner than the service says, but for what nobody would wait for.
-        assert 1.0 <= waiting.pause(0, wished=1.0) <= 1.5
-        assert waiting.pause(0, wished=1e9) <= 1.5 * retries.LONGEST_WAIT
+        assert policy.pause(100) <= 1.5 * retries.LONGEST_PAUSE
+        # Not sooner than the service says, unless that is unreasonably long.
+        assert 1.0 <= policy.pause(0, requested=1.0) <= 1.5
+        assert policy.pause(0, requested=1e9) <= 1.5 * retries.LONGEST_PAUSE
 
 
-def test_clients_that_were_refused_together_come_back_one_by_one() -> None:
-    pauses = [Patience(None, retries=4).pause(0, wished=1.0) for _ in range(1_000)]
+def test_clients_that_failed_together_do_not_retry_together() -> None:
+    pauses = [RetryPolicy(None, retries=4).pause(0, requested=1.0) for _ in range(1_000)]
     # In any tenth of the half second over which they are spread there are a hundred on average;
     # as many as 170 come about once in 10^10 runs.
     assert max(sum(low <= each < low + 0.05 for each in pauses) for low in (1, 1.1, 1.2, 1.4)) < 170
 
 
 @pytest.mark.parametrize("header", ["", "Tue, 17 Nov 2026 06:00:00 GMT", "-1", "nan", "1.5"])
-def test_a_retry_after_that_is_no_number_of_seconds_is_passed_over(header: str) -> None:
-    assert Heard(503, b"", header).wished == 0
+def test_a_retry_after_that_is_not_a_number_of_seconds_is_ignored(header: str) -> None:
+    assert retry_after(httpx.Response(503, headers={"Retry-After": header})) == 0
 
 
 REFUSED = b'{"error": {"reason": "later", "message": "not now"}}'
@@ -318,36 +333,129 @@ def scripted(head: bytes, pause: float = 0.0) -> Iterator[str]:
 
 @pytest.mark.parametrize("status", [408, 429, 503])
 @pytest.mark.parametrize("put", [plain_put, asynchronous_put])
-def test_a_client_comes_back_when_the_service_says(
+def test_a_client_waits_as_long_as_retry_after_says(
     status: int, put: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wishes: list[float] = []
+    requests: list[float] = []
 
-    def pause(_: Patience, tried: int, wished: float) -> float:
-        wishes.append(wished)
+    def pause(_: RetryPolicy, tries: int, requested: float) -> float:
+        requests.append(requested)
         return 0.0
 
-    monkeypatch.setattr(Patience, "pause", pause)
+    monkeypatch.setattr(RetryPolicy, "pause", pause)
     with (
         scripted(b"HTTP/1.1 %d Later\r\nRetry-After: 7\r\n" % status) as url,
-        pytest.raises(Refused, match="not now"),
+        pytest.raises(ApiError, match="not now"),
     ):
         put(url)
-    assert wishes[0] == 7
+    assert requests[0] == 7
 
 
 @pytest.mark.parametrize("put", [plain_put, asynchronous_put])
 def test_an_edit_may_wait_for_the_compiler(
     put: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert (Patience(None, 0).answering(endpoints.stats()), retries.EDIT) == (5, 120)
-    assert Patience(3, 0).answering(endpoints.put_article("front", "new", AN_ARTICLE)) == 3
-    monkeypatch.setattr(retries, "ANSWER", 0.4)
+    assert RetryPolicy(None, 0).answer_seconds(STATS) == 5
+    assert RetryPolicy(None, 0).answer_seconds(PUT_ARTICLE) == 120
+    assert RetryPolicy(3, 0).answer_seconds(PUT_ARTICLE) == 3
+    monkeypatch.setattr(retries, "ANSWER_SECONDS", 0.4)
     with scripted(b"HTTP/1.1 409 No\r\n", pause=0.5) as url:
-        with pytest.raises(Refused, match="not now"):
+        with pytest.raises(ApiError, match="not now"):
             put(url)
         with (
             ts.Client(url, "k", retries=0) as client,
             pytest.raises(ConnectionError, match="timed out"),
         ):
             client.stats()
+
+
+def test_any_endpoint_can_be_called_by_its_name(demo: Served) -> None:
+    with ts.Client(demo.url, demo.key) as client:
+        assert client.call("live").status == "live"
+        assert "topstory_journal_commits_total" in client.call("metrics")
+        assert "/v1/decide" in client.call("openapi")["paths"]
+        made, wrong = client.call("decide", [{"user": USER}, {"user": [1]}])
+        assert wrong.error.reason == "bad_context"
+        made = client.call("decide", {"user": USER})
+        assert client.call("article", pool="front", article=made.article).shows >= 1
+        with pytest.raises(ValueError, match="no endpoint 'dance'; choose one of decide, "):
+            client.call("dance")
+        with pytest.raises(TypeError, match="article takes the parameters pool, article"):
+            client.call("article", pool="front")
+
+    async def work() -> None:
+        async with ts.AsyncClient(demo.url, demo.key) as other:
+            assert (await other.call("stats")).records > 0
+
+    asyncio.run(work())
+
+
+def test_a_decision_that_is_called_by_name_is_made_once(demo: Served) -> None:
+    with ts.Client(demo.url, demo.key) as client:
+        before = client.stats().pools["front"].shows
+        with losing_answers(demo, lost=1) as url, ts.Client(url, demo.key) as other:
+            other.call("decide", {"user": USER})
+        assert client.stats().pools["front"].shows == before + 1
+
+
+@pytest.mark.parametrize(("idempotent", "tries"), [(True, 3), (False, 1)])
+def test_a_post_is_repeated_after_a_lost_answer_only_if_that_has_no_further_effect(
+    idempotent: bool, tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RetryPolicy, "pause", lambda *_: 0.0)
+    endpoint = Endpoint(
+        name="new",
+        method="POST",
+        path="/v1/new",
+        role=None,
+        summary="",
+        response=str,
+        idempotent=idempotent,
+    )
+    received: list[bytes] = []
+    with serving(lambda connection: received.append(whole(connection))) as url:
+        with ts.Client(url, "k", retries=2) as client, pytest.raises(ConnectionError):
+            client._send(call(endpoint))
+        assert len(received) == tries
+
+
+@pytest.mark.parametrize("article", ["..", ".", "a/../b", "50%", "%2e", "ä ö?#", "a//b"])
+def test_an_article_may_have_any_id(demo: Served, article: str) -> None:
+    with ts.Client(demo.url, demo.key) as client:
+        assert client.put_article("front", article, AN_ARTICLE).id == article
+        assert client.article("front", article).id == article
+        client.remove_article("front", article)
+
+
+def test_a_slow_answer_is_given_up_as_a_whole() -> None:
+    """Bytes that trickle in do not extend the time."""
+    done = threading.Event()
+
+    def trickle(connection: socket.socket) -> None:
+        whole(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
+        while not done.wait(0.05):
+            try:
+                connection.sendall(b" ")
+            except OSError:
+                return
+
+    async def work(url: str) -> None:
+        async with ts.AsyncClient(url, "k", timeout=0.3, retries=0) as client:
+            with pytest.raises(ConnectionError, match="timed out"):
+                await client.stats()
+
+    with serving(trickle) as url:
+        try:
+            asyncio.run(asyncio.wait_for(work(url), 30))
+        finally:
+            done.set()
+
+
+def test_without_httpx_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+    hidden = "import sys; sys.modules['httpx'] = None; import topstory; topstory.Client"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden], capture_output=True, text=True, env=os.environ
+    )
+    last = done.stderr.splitlines()[-1]
+    assert last == "ImportError: topstory.Client needs httpx: pip install 'topstory[client]'"

@@ -11,7 +11,7 @@ from docs.generate.config_reference import reference
 from tests.cli.running import run, words
 from tests.serving.making import Made, config
 
-from topstory.serving.config.loading import BadConfig, read_config
+from topstory.serving.config.loading import BadConfig, policy_parameters, read_config
 from topstory.serving.config.schema import Config, plain
 from topstory.serving.security.secret_files import keys_of
 
@@ -24,7 +24,7 @@ def read(tmp_path: Path, text: str, **environment: str) -> Config:
     return read_config(path, environment)
 
 
-def test_an_empty_file_says_the_defaults(tmp_path: Path) -> None:
+def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
     assert read(tmp_path, "") == read_config(None, {}) == Config()
 
 
@@ -48,13 +48,13 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("prot = 1", "prot: there is no such key"),
-        ("[limits]\nbath = 1", r"limits\.bath: there is no such key"),
+        ("prot = 1", "prot: unknown key"),
+        ("[limits]\nbath = 1", r"limits\.bath: unknown key"),
         ("port = 'x'", r"port: Expected `int`, got `str` \(from .*topstory\.toml\)"),
         ("port = 70000", "port: Expected `int` <= 65535"),
         ("[traffic]\nlearning = 0.9", r"traffic: learning \+ deployment \+ uniform must be 1"),
-        ("[policy]\nname = 'best'", r"policy\.name: no policy 'best' can be served"),
-        ("[policy]\nname = 'omniscient'", r"policy\.name: no policy 'omniscient'"),
+        ("[policy]\nname = 'best'", r"policy\.name: 'best' cannot be served"),
+        ("[policy]\nname = 'omniscient'", r"policy\.name: 'omniscient' cannot be served"),
         ("[policy]\nname = 'ucb-warm'", r"policy\.start: ucb-warm needs offsets"),
         ("[policy]\nname = 'ucb'\nepsilon = 0.1", "policy: policy 'ucb' takes no epsilon"),
         ("[policy]\nalpha = -1.0", "policy: alpha must be >= 0"),
@@ -64,27 +64,53 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
         ("pools = {}", "pools: Expected `object` of length >= 1"),
         ("[[keys]]\nname = 'a'\nsha256 = 'zz'", r"keys\[0\]\.sha256: Expected `str` matching"),
         ("[[keys]]\nname = 'a'", r"keys\[0\]: Object missing required field `sha256`"),
-        ("[signing]\nk1 = 'abc'", r"signing\.k1: a secret is 32 bytes"),
-        ("[signing]\n'k.1' = 'abc'", r"signing\.k\.1: an id is 1 to 8 letters"),
+        ("[signing]\nk1 = 'abc'", r"signing\.k1: a secret must be 32 bytes"),
+        ("[signing]\n'k.1' = 'abc'", r"signing\.k\.1: an id must be 1 to 8 letters"),
         ("window_seconds = 0.0", "window_seconds: Expected `float` > 0"),
         ("window_seconds = inf", "window_seconds: Expected `float` <= 1000000000"),
         ("[journal]\nlock_seconds = inf", r"journal\.lock_seconds: Expected `float` <= 3600"),
-        ("[policy]\nalpha = inf", r"policy\.alpha: it must be finite, got inf"),
-        (KEY.format("a", "a") + KEY.format("a", "b"), r"keys\[1\]\.name: an earlier key has 'a'"),
-        (KEY.format("a", "a") + KEY.format("b", "a"), r"keys\[1\]\.sha256: an earlier key has"),
+        ("[policy]\nalpha = inf", r"policy\.alpha: must be finite, got inf"),
+        (
+            KEY.format("a", "a") + KEY.format("a", "b"),
+            r"keys\[1\]\.name: an earlier key also has 'a'",
+        ),
+        (
+            KEY.format("a", "a") + KEY.format("b", "a"),
+            r"keys\[1\]\.sha256: an earlier key also has",
+        ),
         ("port = ", "not a TOML file"),
     ],
 )
-def test_a_mistake_is_told_with_its_key(tmp_path: Path, text: str, message: str) -> None:
+def test_an_error_names_the_key(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(BadConfig, match=message):
         read(tmp_path, text)
 
 
-def test_a_mistake_in_the_environment_names_the_variable(tmp_path: Path) -> None:
+def test_an_error_in_the_environment_names_the_variable(tmp_path: Path) -> None:
     with pytest.raises(BadConfig, match=r"port: .*\(from TOPSTORY_PORT\)"):
         read(tmp_path, "", TOPSTORY_PORT="x")
-    with pytest.raises(BadConfig, match=r"port\.x: port has no keys \(from TOPSTORY_PORT__X\)"):
+    with pytest.raises(BadConfig, match=r"port\.x: port is not a table \(from TOPSTORY_PORT__X\)"):
         read(tmp_path, "port = 1", TOPSTORY_PORT__X="1")
+
+
+def test_a_variable_is_converted_to_the_type_of_its_key(tmp_path: Path) -> None:
+    config = read(
+        tmp_path,
+        "",
+        TOPSTORY_DEMO="true",
+        TOPSTORY_PUBLISH_SECONDS="1",
+        TOPSTORY_POLICY__ALPHA="0.5",
+        TOPSTORY_HOST='"::1"',
+        TOPSTORY_SIGNING=f"{{k1 = '{'ab' * 32}'}}",
+    )
+    assert (config.demo, config.publish_seconds) == (True, 1.0)
+    assert policy_parameters(config.policy) == {"alpha": 0.5}
+    assert (config.host, config.signing) == ("::1", {"k1": "ab" * 32})
+
+
+def test_the_file_is_not_converted(tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match=r"port: Expected `int`, got `str` \(from .*\.toml\)"):
+        read(tmp_path, "port = '80'", TOPSTORY_DATA="here")
 
 
 def test_a_name_made_of_digits_is_a_name(tmp_path: Path) -> None:
@@ -92,12 +118,12 @@ def test_a_name_made_of_digits_is_a_name(tmp_path: Path) -> None:
     assert (told.data, told.features, told.port) == ("2024", "007", 9)
 
 
-def test_a_data_folder_is_made_for_its_owner_only(tmp_path: Path) -> None:
+def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
     Made(config(tmp_path / "data")).crash()
     assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
 
 
-def test_what_is_journalled_has_no_secrets() -> None:
+def test_the_journal_records_no_secrets() -> None:
     digest = "ab" * 32
     told = msgspec.convert(
         {"signing": {"k1": "cd" * 32}, "keys": [{"name": "web", "sha256": digest}]}, Config
@@ -108,7 +134,7 @@ def test_what_is_journalled_has_no_secrets() -> None:
     assert b"cdcd" not in text
 
 
-def test_the_page_of_keys_is_up_to_date() -> None:
+def test_the_configuration_page_is_up_to_date() -> None:
     page = Path(__file__).parents[3] / "docs" / "reference" / "configuration.md"
     assert page.read_text("utf-8") == reference(), (
         "stale: python -m docs.generate.config_reference > docs/reference/configuration.md"
@@ -121,13 +147,13 @@ def test_every_key_has_its_meaning() -> None:
             assert len(line.split(" | ")[2]) > 5, line
 
 
-def test_check_config_says_whether_it_is_good(tmp_path: Path) -> None:
+def test_check_config_reports_errors(tmp_path: Path) -> None:
     path = tmp_path / "topstory.toml"
     path.write_text("port = 9")
     assert "OK; pools: front" in run("serve", "--config", path, "--check-config").stdout
     path.write_text("prot = 9")
     told = run("serve", "--config", path, "--check-config", status=1)
-    assert "prot: there is no such key" in words(told.output)
+    assert "prot: unknown key" in words(told.output)
     for text, key in (
         ("features = '/no'", "features:"),
         ("[policy]\nstart = '/no'", "policy.start:"),
@@ -138,7 +164,7 @@ def test_check_config_says_whether_it_is_good(tmp_path: Path) -> None:
         assert "/no" in words(told.output)
 
 
-def test_the_first_key_is_told_before_it_is_in_force(tmp_path: Path) -> None:
+def test_the_first_key_is_printed_before_it_is_stored(tmp_path: Path) -> None:
     settings, path = Config(data=str(tmp_path)), tmp_path / "keys.toml"
 
     def interrupted(words: str) -> None:
@@ -155,11 +181,11 @@ def test_the_first_key_is_told_before_it_is_in_force(tmp_path: Path) -> None:
     assert keys_of(settings, told.append) == (keys, False)
     assert len(told) == 1
     path.write_text("")
-    with pytest.raises(BadConfig, match=r"keys\.toml: contains no keys; remove it"):
+    with pytest.raises(BadConfig, match=r"keys\.toml: the file has no keys\. Delete it"):
         keys_of(settings)
 
 
-def test_a_new_key_is_printed_with_the_lines_that_have_its_hash(tmp_path: Path) -> None:
+def test_a_new_key_is_printed_with_its_lines_for_the_configuration(tmp_path: Path) -> None:
     printed = run("new-key", "web", "--role", "decide").stdout
     key, _, entry = printed.partition("\n\n")
     told = read(tmp_path, entry)

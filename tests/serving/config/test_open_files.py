@@ -33,7 +33,7 @@ def test_the_soft_limit_is_raised_for_all_connections(workers: int, tmp_path: Pa
         assert "Too many open files" not in served.errors()
 
 
-def test_more_than_the_system_allows_are_refused_at_the_start(
+def test_more_connections_than_the_system_allows_are_rejected_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1_024, 4_096))
@@ -41,6 +41,6 @@ def test_more_than_the_system_allows_are_refused_at_the_start(
     path.write_text(f"data = '{tmp_path / 'data'}'\n[limits]\nconnections = 5000")
     for arguments in (["--check-config"], []):
         told = run("serve", "--config", path, *arguments, status=1)
-        assert "limits.connections: 5000 of them need 5200 open files" in words(told.output)
-        assert "allows a process 4096" in words(told.output)
+        assert "limits.connections: 5000 connections need 5200 open files" in words(told.output)
+        assert "allows 4096 per process" in words(told.output)
     assert not (tmp_path / "data").exists()

@@ -10,9 +10,10 @@ from tests.serving.making import config, run
 from tests.serving.processes import Served, eventually
 
 import topstory as ts
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
-from topstory.serving.http.metrics import Metrics, Requests
+from topstory.serving.http.prometheus import Metrics
+from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.service.service import Service
 from topstory.serving.state.snapshots import Snapshots
 from topstory.serving.upkeep.keeper import Keeper
@@ -49,13 +50,13 @@ def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> 
             {"behaviours": "golf"},
         ]
         for odd in wrong:
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(ApiError) as caught:
                 await service.decide(DecideRequest(user=odd))
             assert (caught.value.status, caught.value.reason) == (422, "bad_profile")
 
         await service.decide(DecideRequest(user={"gender": "?", "behaviours": ["?", "!"]}))
         keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
-        page = (await Metrics(service, keeper, Requests()).page()).decode()
+        page = (await Metrics(service, keeper, RequestCounts()).page()).decode()
         assert 'topstory_unknown_categories_total{field="behaviours"} 2.0' in page
         assert 'topstory_unknown_categories_total{field="gender"} 1.0' in page
 

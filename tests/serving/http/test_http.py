@@ -19,7 +19,7 @@ import pytest
 from tests.serving.processes import Served, eventually
 
 import topstory as ts
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest
 
 USER = [0.2, 0.3, 0.5, 1.0]
@@ -45,15 +45,15 @@ def served(
     with Served(folder, **told) as service:
         with ts.Client(service.url, service.key, timeout=60) as client:
             for number in range(3):
-                said = ArticleRequest(features=(number / 3, 1.0), title=f"Story {number}")
-                client.put_article("front", f"article-{number}", said)
+                article = ArticleRequest(features=(number / 3, 1.0), title=f"Story {number}")
+                client.put_article("front", f"article-{number}", article)
         yield service
     assert "Traceback" not in service.errors()
 
 
 @pytest.fixture(scope="module")
 def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One that pages of another site may call: there the hot routes go the ordinary way."""
+    """One that pages of another site may call: there the hot routes may go by ASGI."""
     folder = tmp_path_factory.mktemp("ordinary")
     told: dict[str, Any] = {"limits": LIMITS, "cors_origins": ["https://news.example"]}
     with Served(folder, **told) as service:
@@ -67,7 +67,7 @@ def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def hasty(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
-    """One that waits for nobody."""
+    """One with very short time limits."""
     told: dict[str, Any] = {"limits": HASTY, "workers": request.param, "policy": {"name": "ucb"}}
     with Served(tmp_path_factory.mktemp("hasty"), **told) as service:
         yield service
@@ -118,7 +118,7 @@ def test_decide_then_pay(client: ts.Client) -> None:
     assert 0 < made.propensity <= 1
     assert not client.feedback(made.decision, 1).repeated
     assert client.feedback(made.decision, 1).repeated
-    with pytest.raises(Refused, match=r"payoff is 1\.0, not 2\.0"):
+    with pytest.raises(ApiError, match=r"payoff is 1\.0, not 2\.0"):
         client.feedback(made.decision, 2)
 
 
@@ -157,7 +157,7 @@ def test_editors_see_what_articles_do_and_edits_are_effective_at_once(
     assert "ä/b c" in client.decide(USER, slots=9).ranking
     client.remove_article("front", "ä/b c")
     assert "ä/b c" not in client.decide(USER, slots=9).ranking
-    with pytest.raises(Refused, match="has no article"):
+    with pytest.raises(ApiError, match="has no article"):
         client.article("front", "ä/b c")
     assert {view.id for view in client.articles("front")} == {f"article-{n}" for n in range(3)}
     status, answer, _ = ask(
@@ -204,13 +204,13 @@ def test_editors_see_what_articles_do_and_edits_are_effective_at_once(
         ("PUT", "/v1/pools/../articles/a", {}, (404, "unknown_pool")),
     ],
 )
-def test_what_cannot_be_granted_is_refused_with_its_reason(
+def test_a_request_that_fails_gets_its_status_and_reason(
     served: Served, method: str, path: str, body: Any, expected: tuple[int, str]
 ) -> None:
     assert reason(ask(served, method, path, body)) == expected
 
 
-def test_keys_open_what_their_roles_say_and_nothing_else(served: Served) -> None:
+def test_a_key_may_do_what_its_roles_say_and_nothing_else(served: Served) -> None:
     for key, expected in {
         None: (401, "no_key"),
         "ts_wrong": (401, "unknown_key"),
@@ -233,7 +233,7 @@ def test_secrets_can_be_read_by_their_owner_only(served: Served) -> None:
     assert (served.data / "signing.toml").stat().st_mode & 0o077 == 0
 
 
-def test_a_body_may_be_so_long_and_no_longer(served: Served) -> None:
+def test_a_body_above_the_limit_is_rejected(served: Served) -> None:
     limit = LIMITS["body_bytes"]
     padded = json.dumps({"user": USER}).encode()
     fits = padded + b" " * (limit - len(padded))
@@ -253,7 +253,7 @@ def test_a_body_may_be_so_long_and_no_longer(served: Served) -> None:
     )
 
 
-def test_an_array_may_be_so_long_and_no_longer(served: Served) -> None:
+def test_an_array_above_the_limit_is_rejected(served: Served) -> None:
     many = [{"user": USER}] * int(LIMITS["batch"])
     assert ask(served, "POST", "/v1/decide", many)[0] == 200
     told = ask(served, "POST", "/v1/decide", [*many, {"user": USER}])
@@ -261,15 +261,15 @@ def test_an_array_may_be_so_long_and_no_longer(served: Served) -> None:
 
 
 def raw(served: Served, *parts: bytes, pause: float = 0.0) -> bytes:
-    """Bytes as they are, and all that comes back."""
+    """Send raw bytes; returns everything that comes back."""
     with socket.create_connection(served.address, timeout=60) as connection:
         for part in parts:
             try:
                 connection.sendall(part)
             except OSError:
-                break  # it hung up
+                break  # it closed the connection
             if pause and select.select([connection], [], [], pause)[0]:
-                break  # it has heard enough
+                break  # it has answered already
         answer = b""
         try:
             while piece := connection.recv(65_536):
@@ -279,7 +279,7 @@ def raw(served: Served, *parts: bytes, pause: float = 0.0) -> bytes:
     return answer
 
 
-def test_headers_may_be_so_long_and_no_longer(served: Served) -> None:
+def test_headers_above_the_limit_are_rejected(served: Served) -> None:
     head = b"GET /health/live HTTP/1.1\r\nhost: a\r\nconnection: close\r\n"
     assert b" 200 " in raw(served, head + b"x: " + b"y" * 1_500 + b"\r\n\r\n")
     for long in (
@@ -302,7 +302,7 @@ def test_many_requests_at_once_are_not_taken_for_one_with_long_headers(served: S
         assert [_answer(connection)[0] for _ in range(101)] == [200] * 101
 
 
-def test_a_request_that_is_never_whole_is_hung_up_on(hasty: Served) -> None:
+def test_a_request_that_is_never_complete_times_out(hasty: Served) -> None:
     head = b"POST /v1/decide HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n"
     key = f"authorization: Bearer {hasty.key}\r\n".encode()
     letters = [b"%c" % letter for letter in b"POST /v1/decide HTTP/1.1"]
@@ -339,7 +339,7 @@ def test_a_silent_connection_is_closed(hasty: Served) -> None:
             connection.sendall(first)
             began = time.monotonic()
             while connection.recv(65_536):
-                pass  # until it hangs up
+                pass  # until it closes the connection
             return time.monotonic() - began
 
     paths = ["GET /health/live", "POST /v1/feedback"]
@@ -348,7 +348,9 @@ def test_a_silent_connection_is_closed(hasty: Served) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_who_neither_sends_nor_reads_does_not_hold_up_the_end(tmp_path: Path, workers: int) -> None:
+def test_a_client_that_neither_sends_nor_reads_does_not_delay_the_shutdown(
+    tmp_path: Path, workers: int
+) -> None:
     limits = {"request_seconds": 300, "idle_seconds": 300, "shutdown_seconds": 1}
     told = {"limits": limits, "workers": workers, "policy": {"name": "ucb"}}
     with (
@@ -363,13 +365,13 @@ def test_who_neither_sends_nor_reads_does_not_hold_up_the_end(tmp_path: Path, wo
         assert service.end() == 0  # in far less than those 300 seconds, or this raises
 
 
-def test_what_is_no_http_is_refused(served: Served) -> None:
+def test_input_that_is_not_http_is_rejected(served: Served) -> None:
     answer = raw(served, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400")
     assert b"bad_http" in answer
 
 
-def test_there_are_so_many_connections_and_no_more(served: Served) -> None:
+def test_connections_above_the_limit_are_rejected(served: Served) -> None:
     eventually(lambda: not connections(served), 60)  # those of earlier tests are gone
     held = [socket.create_connection(served.address) for _ in range(int(LIMITS["connections"]))]
     try:
@@ -399,10 +401,10 @@ def connections(served: Served) -> int:
     )
 
 
-def test_a_pool_holds_so_many_articles_and_no_more(served: Served, client: ts.Client) -> None:
+def test_articles_above_the_limit_are_rejected(served: Served, client: ts.Client) -> None:
     for number in range(3, 6):
         client.put_article("front", f"article-{number}", ArticleRequest(features=(0.1, 1.0)))
-    with pytest.raises(Refused, match="holds 6 articles"):
+    with pytest.raises(ApiError, match="holds 6 articles"):
         client.put_article("front", "one-more", ArticleRequest(features=(0.1, 1.0)))
     client.put_article("front", "article-5", ArticleRequest(features=(0.1, 1.0), title="New"))
     for number in range(3, 6):
@@ -449,7 +451,7 @@ def test_pages_of_listed_sites_may_call_and_others_may_not(
     ],
 )
 @pytest.mark.parametrize("key", ["all", None, "ts_wrong"])
-def test_the_express_and_the_ordinary_way_answer_alike(
+def test_the_fast_path_and_asgi_answer_alike(
     served: Served, ordinary: Served, path: str, body: Any, key: str | None
 ) -> None:
     fast, slow = (ask(service, "POST", path, body, key=key) for service in (served, ordinary))
@@ -457,7 +459,7 @@ def test_the_express_and_the_ordinary_way_answer_alike(
     assert shape(fast[1]) == shape(slow[1])
     ignored = {"date", "vary", "content-length"}
     if fast[0] == 401:
-        ignored.add("connection")  # a stranger whose body is too long is hung up on only by express
+        ignored.add("connection")  # the fast path alone closes it
     assert set(fast[2]) - ignored == set(slow[2]) - ignored
 
 
@@ -483,7 +485,7 @@ def test_requests_may_come_one_after_the_other_without_waiting(served: Served) -
     assert answer.rindex(b'"live"') > order[-1]
 
 
-def test_a_head_that_came_before_means_the_same_again(served: Served) -> None:
+def test_a_head_that_was_sent_before_means_the_same_again(served: Served) -> None:
     body = json.dumps({"user": USER}).encode()
     other = json.dumps({"user": [0.9, *USER[1:]]}).encode()
     assert len(other) == len(body)
@@ -495,7 +497,7 @@ def test_a_head_that_came_before_means_the_same_again(served: Served) -> None:
     with socket.create_connection(served.address, timeout=60) as connection:
         for sent, statuses in (
             ([whole + body], [200]),
-            ([whole + other], [200]),  # known by now
+            ([whole + other], [200]),  # cached by now
             ([whole + wrong], [400]),
             ([whole + body[:9], body[9:]], [200]),  # in pieces
             ([whole + body + whole + other], [200, 200]),  # two at once
@@ -510,7 +512,7 @@ def test_a_head_that_came_before_means_the_same_again(served: Served) -> None:
                 time.sleep(0.02)
             answers = [_answer(connection) for _ in statuses]
             assert [status for status, _ in answers] == statuses, sent
-    # It is known on its own connection alone: another one has to show the key itself.
+    # The cache is per connection: another one must send the key itself.
     assert b" 401 " in raw(served, stranger.replace(b"host: a", b"connection: close") + body)
     closing = whole.replace(b"host: a", b"connection: close")
     assert b" 200 " in raw(served, closing + body)
@@ -564,7 +566,7 @@ def test_metrics_count_what_happened(served: Served, client: ts.Client) -> None:
         assert f"topstory_{name}" in values
 
 
-def test_a_key_may_ask_so_often_and_no_more(tmp_path: Path) -> None:
+def test_requests_above_the_rate_of_a_key_are_rejected(tmp_path: Path) -> None:
     with Served(tmp_path, limits={"rate": 0.01, "burst": 5}, demo=True, context=6) as service:
         user = {"user": [0.2, 0.2, 0.2, 0.2, 0.2, 1.0]}
         statuses = [ask(service, "POST", "/v1/decide", user)[0] for _ in range(7)]
@@ -576,7 +578,7 @@ def test_a_key_may_ask_so_often_and_no_more(tmp_path: Path) -> None:
         assert ask(service, "POST", "/v1/decide", [user] * 9)[0] == 429
 
 
-def test_plain_serve_works_at_once_with_a_key_that_it_tells(tmp_path: Path) -> None:
+def test_plain_serve_works_at_once_with_the_key_that_it_prints(tmp_path: Path) -> None:
     import signal
     import subprocess
 

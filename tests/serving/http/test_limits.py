@@ -36,7 +36,7 @@ def served(
     assert "Traceback" not in service.errors()
 
 
-def test_so_many_records_wait_for_a_commit_and_no_more(served: Served) -> None:
+def test_records_above_the_limit_of_waiting_ones_are_rejected(served: Served) -> None:
     status, answers, _ = ask(served, "POST", "/v1/decide", [{"user": USER}] * 50)
     assert status == 200
     refused = [each["error"]["reason"] for each in answers if "error" in each]
@@ -44,7 +44,7 @@ def test_so_many_records_wait_for_a_commit_and_no_more(served: Served) -> None:
     assert ask(served, "POST", "/v1/decide", {"user": USER})[0] == 200
 
 
-def test_an_array_may_be_as_long_as_the_document_says_and_no_longer(served: Served) -> None:
+def test_the_limit_of_arrays_is_the_one_in_the_openapi_document(served: Served) -> None:
     _, told, _ = ask(served, "GET", "/openapi.json")
     body = told["paths"]["/v1/feedback"]["post"]["requestBody"]["content"]["application/json"]
     (most,) = (kind["maxItems"] for kind in body["schema"]["anyOf"] if "maxItems" in kind)
@@ -55,7 +55,7 @@ def test_an_array_may_be_as_long_as_the_document_says_and_no_longer(served: Serv
     assert reason(refused) == (413, "batch_too_long")
 
 
-def test_so_many_decisions_are_in_memory_and_older_ones_in_the_journal(served: Served) -> None:
+def test_older_decisions_are_found_in_the_journal(served: Served) -> None:
     asked = {"user": USER, "request": "an old one"}
     _, made, _ = ask(served, "POST", "/v1/decide", asked)
     for _ in range(5):
@@ -69,7 +69,7 @@ def test_so_many_decisions_are_in_memory_and_older_ones_in_the_journal(served: S
     assert [each["repeated"] for each in answers] == [False, True]
 
 
-def test_numbers_may_be_so_large_and_no_larger(served: Served) -> None:
+def test_numbers_above_the_magnitude_are_rejected(served: Served) -> None:
     made = ask(served, "POST", "/v1/decide", {"user": [5, -5, 0, 1]})[1]
     article = "/v1/pools/front/articles/large"
     for method, path, body, expected in (
@@ -82,7 +82,7 @@ def test_numbers_may_be_so_large_and_no_larger(served: Served) -> None:
     assert ask(served, "POST", "/v1/feedback", given)[0] == 200
 
 
-def test_a_journal_that_cannot_be_written_refuses_with_503_and_recovers(served: Served) -> None:
+def test_requests_get_503_while_the_journal_cannot_be_written(served: Served) -> None:
     def ready() -> tuple[int, str]:
         status, answer, _ = ask(served, "GET", "/health/ready")
         return status, answer["status"]
@@ -110,7 +110,7 @@ def test_a_journal_that_cannot_be_written_refuses_with_503_and_recovers(served: 
     assert ask(served, *edit)[1]["title"] == "New"
 
 
-def test_pages_of_listed_sites_alone_may_call(served: Served) -> None:
+def test_only_pages_of_listed_sites_may_call(served: Served) -> None:
     for origin, expected in ((SITE, SITE), ("https://evil.example", None)):
         for method, path, body in (
             ("POST", "/v1/decide", {"user": USER}),

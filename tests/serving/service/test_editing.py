@@ -18,7 +18,7 @@ from tests.serving.making import (
 
 from topstory.serving.api.errors import Refused
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
-from topstory.serving.http.views import AT_A_TIME, article_views
+from topstory.serving.http.views import VIEWS_PER_TURN, article_views
 from topstory.serving.journal.records import ArticleFacts
 from topstory.serving.journal.times import moment
 from topstory.serving.service.service import Service
@@ -97,7 +97,7 @@ def test_visitors_are_answered_while_many_articles_are_listed(tmp_path: Path) ->
         views = await article_views(service, "front")
         visiting.cancel()
         assert [each.id for each in views] == [f"article-{number}" for number in range(299)]
-        assert turns >= 300 // AT_A_TIME
+        assert turns >= 300 // VIEWS_PER_TURN
 
     run(config(tmp_path), work)
 

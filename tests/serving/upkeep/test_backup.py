@@ -21,7 +21,7 @@ from tests.serving.processes import MAIN, Served, as_toml
 from tests.test_docs import fences
 
 import topstory as ts
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, Stats
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import Clock
@@ -38,7 +38,10 @@ from topstory.serving.upkeep.keeper import DAY, Keeper
 
 PAGE = Path(__file__).parents[3] / "docs" / "operations" / "backup.md"
 # So that the archive is written over and over: as it is after days, every fifth of a second.
-ARCHIVING = "from topstory.serving import keeping; keeping.GRACE, keeping.ROUND = 0, 40"
+ARCHIVING = (
+    "from topstory.serving.upkeep import keeper\n"
+    "keeper.PAYOFF_GRACE, keeper.MAX_ARCHIVED_AT_ONCE = 0, 40"
+)
 CLIENTS = 8
 
 
@@ -96,7 +99,7 @@ class Visitors:
                 payoff = int(self.random.integers(2))
                 try:
                     await client.feedback(made.decision, payoff)
-                except Refused as refused:  # a window of seconds may end on a busy machine
+                except ApiError as refused:  # a window of seconds may end on a busy machine
                     if refused.reason != "expired_decision":
                         raise
                 else:
@@ -116,8 +119,8 @@ def test_a_service_goes_on_from_a_backup_that_was_made_under_load(
     with Served(tmp_path / "first", first, **told) as served:
         with ts.Client(served.url, served.key, timeout=60) as client:
             for number in range(4):
-                said = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))
-                client.put_article("front", f"article-{number}", said)
+                article = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))
+                client.put_article("front", f"article-{number}", article)
             early = client.decide((1.0, 0.0, 0.0, 1.0))
         load = Visitors(served)
         command = [sys.executable, "-c", MAIN, "backup-journal", str(out), "--json"]
@@ -161,7 +164,7 @@ def go_on(served: Served, decision: str, outcome: str) -> Stats:
             assert not client.feedback(decision, 1.0).repeated
             assert client.feedback(decision, 1.0).repeated
         else:
-            with pytest.raises(Refused, match="window"):
+            with pytest.raises(ApiError, match="window"):
                 client.feedback(decision, 1.0)
         return client.stats()
 
@@ -234,7 +237,7 @@ def test_only_whole_snapshots_are_copied(tmp_path: Path) -> None:
     assert back_up(told, tmp_path / "out").snapshots == 1
     assert Snapshots(tmp_path / "out" / "snapshots").numbers() == [older]
     (kept / f"{older:012d}" / "state.json").write_bytes(b"{}")
-    with pytest.raises(ValueError, match="in 5 attempts none of its snapshots could be copied"):
+    with pytest.raises(ValueError, match="in 5 attempts no snapshot could be copied"):
         back_up(told, tmp_path / "none")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["data", "out"]
 
@@ -260,13 +263,13 @@ def test_what_cannot_be_backed_up_is_told(tmp_path: Path) -> None:
     asked = ("backup-journal", out, "--config", file)
     assert "No such file" in run(*asked, status=1).stderr
     file.write_text("prot = 1")
-    assert "prot: there is no such key" in words(run(*asked, status=1).stderr)
+    assert "prot: unknown key" in words(run(*asked, status=1).stderr)
     data = tmp_path / "data"
     file.write_text(as_toml({"data": str(data), "context": 4}))
-    assert "no service has kept a journal here" in words(run(*asked, status=1).stderr)
+    assert "there is no journal in this folder" in words(run(*asked, status=1).stderr)
     run_service(config(data), lambda service: add_articles(service, 2))
     out.mkdir()
-    assert "there is something already" in words(run(*asked, status=1).stderr)
+    assert "already exists" in words(run(*asked, status=1).stderr)
     out.rmdir()
     # A configuration that no service could go on with: then it is another one's.
     file.write_text(as_toml({"data": str(data), "context": 5}))
@@ -275,7 +278,7 @@ def test_what_cannot_be_backed_up_is_told(tmp_path: Path) -> None:
     assert "pool 'front' was begun with" in words(run(*asked, status=1).stderr)
     file.write_text(as_toml({"journal": {"url": "postgresql://db.example/topstory"}}))
     told = words(run(*asked, status=1).stderr)
-    assert "PostgreSQL, which has its own backup" in told
+    assert "PostgreSQL; use its own backup" in told
     assert "pg_dump --schema=topstory" in told
     assert sorted(each.name for each in tmp_path.iterdir()) == ["data", "topstory.toml"]
     file.write_text(as_toml({"context": 4}))

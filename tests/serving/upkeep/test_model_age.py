@@ -11,7 +11,8 @@ from tests.serving.making import D, Made, add_articles, config, folded, run
 
 from topstory.serving.api.messages import DecideRequest, Decision, FeedbackRequest
 from topstory.serving.config.schema import Config
-from topstory.serving.http.metrics import Metrics, Requests
+from topstory.serving.http.prometheus import Metrics
+from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.journal.clock import SECOND, Clock
 from topstory.serving.service.service import Service
 from topstory.serving.state.snapshots import Snapshots
@@ -30,7 +31,7 @@ def two_pools(folder: Path) -> Config:
 
 async def ages(service: Service) -> dict[str, float]:
     keeper = Keeper(service, Snapshots(Path(service.config.data) / "snapshots"))
-    page = (await Metrics(service, keeper, Requests()).page()).decode()
+    page = (await Metrics(service, keeper, RequestCounts()).page()).decode()
     lines = [line for line in page.splitlines() if line.startswith("topstory_model_age_seconds{")]
     return {line.split('"')[1]: float(line.split()[-1]) for line in lines}
 

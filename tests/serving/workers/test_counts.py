@@ -6,14 +6,14 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
-from topstory.serving.http.metrics import Requests
+from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.workers.counts import Counts, add
 
 
 def test_what_a_worker_has_told_it_does_not_tell_again() -> None:
     features: Any = SimpleNamespace(unknown=Counter({"gender": 2}))
     mirror: Any = SimpleNamespace(again=3)
-    theirs, ours = Requests(), Requests()
+    theirs, ours = RequestCounts(), RequestCounts()
     theirs.count("/v1/decide", 200, 0.002)
     counts = Counts(theirs, mirror, features)
     first, second = counts.taken(), counts.taken()

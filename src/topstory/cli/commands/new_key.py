@@ -21,7 +21,7 @@ def new_key(
 
     The key is shown only now: the service stores nothing but the hash.
     """
-    from topstory.serving.config.schema import ROLES
+    from topstory.serving.api.endpoints import ROLES
     from topstory.serving.security.api_keys import new_key as make
     from topstory.serving.security.secret_files import key_entry
 

@@ -1,1 +1,1 @@
-"""The contract: what is asked, what is answered, what is refused."""
+"""The HTTP contract: endpoints, messages and errors. Clients and the service share it."""

@@ -1,4 +1,4 @@
-"""Why a request is not granted: a status, a reason for machines, a sentence for people."""
+"""Errors of the API: a status, a reason for programs, and a message for people."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class ErrorBody(msgspec.Struct, frozen=True):
 
 
 class ErrorAnswer(msgspec.Struct, frozen=True):
-    """The answer of every request that is refused."""
+    """The body of every error response."""
 
     error: ErrorBody
 
 
-class Refused(Exception):
-    """A request that is not granted.
+class ApiError(Exception):
+    """A request that fails: the service answers with this error, and the client raises it.
 
-    >>> Refused(404, "unknown_pool", "there is no pool 'sports'").answer
+    >>> ApiError(404, "unknown_pool", "there is no pool 'sports'").answer
     ErrorAnswer(error=ErrorBody(reason='unknown_pool', message="there is no pool 'sports'"))
     """
 
@@ -31,12 +31,15 @@ class Refused(Exception):
 
     @property
     def answer(self) -> ErrorAnswer:
-        """The body."""
+        """The response body."""
         return ErrorAnswer(ErrorBody(self.reason, self.message))
 
 
-class Unavailable(Refused):
-    """The journal cannot be written now: nothing was changed, and trying again may help."""
+class Unavailable(ApiError):
+    """The journal cannot be written now. Nothing was changed, and retrying may help."""
 
     def __init__(self, message: str, reason: str = "journal_unavailable") -> None:
         super().__init__(503, reason, message)
+
+
+Refused = ApiError  # the old name, for rooms that do not use the new one yet

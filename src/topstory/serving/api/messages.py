@@ -1,87 +1,96 @@
-"""What is asked and answered over HTTP. The same types decode requests and make the OpenAPI."""
+"""Request and response bodies. The same types decode requests and describe them in OpenAPI."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from topstory.serving.api.buckets import Bucket
-
 ArticleId = Annotated[str, Meta(min_length=1, max_length=200)]
 PoolId = Annotated[str, Meta(min_length=1, max_length=63)]
-# Without NUL, which PostgreSQL cannot keep in a text.
+# No NUL: PostgreSQL cannot store it in a text column.
 ClientId = Annotated[str, Meta(min_length=1, max_length=200, pattern="^[^\\x00]*$")]
 DecisionId = Annotated[str, Meta(min_length=1, max_length=100)]
 Numbers = Annotated[tuple[float, ...], Meta(min_length=1, max_length=10_000)]
 Moment = Annotated[datetime, Meta(tz=True)]
 
+Bucket = Literal["learning", "deployment", "uniform"]
+BUCKETS: tuple[Bucket, ...] = ("learning", "deployment", "uniform")  # by the kernel's codes
+
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A body: a field that is not known is a mistake."""
+    """A request body. Unknown fields are rejected."""
 
 
 class DecideRequest(Request, frozen=True):
-    """Who came, and where."""
+    """A visit that needs an article."""
 
     user: Annotated[
         Numbers | dict[str, Any],
-        Meta(description="the context, its constant 1 last; or a raw profile (feature model)"),
+        Meta(description="the context, ending in the constant 1; or a raw profile (feature model)"),
     ]
-    pool: Annotated[PoolId | None, Meta(description="default: the first of the file")] = None
+    pool: Annotated[PoolId | None, Meta(description="default: the first configured pool")] = None
     visitor: Annotated[
-        ClientId | None, Meta(description="the visitor's id: his bucket stays the same")
+        ClientId | None, Meta(description="visitor id; a visitor always gets the same bucket")
     ] = None
     request: Annotated[
-        ClientId | None, Meta(description="your id: repeating it returns the same decision")
+        ClientId | None, Meta(description="idempotency key; repeating it returns the same decision")
     ] = None
     exclude: Annotated[
-        tuple[ArticleId, ...], Meta(max_length=1000, description="articles not to show")
+        tuple[ArticleId, ...], Meta(max_length=1000, description="ids of articles not to show")
     ] = ()
     slots: Annotated[
-        int, Meta(ge=1, le=100, description="length of the ranking (the paper's F1 to F4: 4)")
+        int, Meta(ge=1, le=100, description="length of the ranking (4 for the paper's F1 to F4)")
     ] = 1
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
-    """What to show."""
+    """Which article to show."""
 
-    decision: Annotated[str, Meta(description="give it back with the feedback")]
-    article: Annotated[str, Meta(description="for the story position")]
-    ranking: Annotated[tuple[str, ...], Meta(description="it, and what follows")]
+    decision: Annotated[str, Meta(description="decision id, to send with the feedback")]
+    article: Annotated[str, Meta(description="the article for the story position")]
+    ranking: Annotated[
+        tuple[str, ...], Meta(description="that article, then the rest of the ranking")
+    ]
     bucket: Bucket
-    propensity: Annotated[float, Meta(description="its probability over the whole traffic mix")]
-    expires: Annotated[datetime, Meta(description="feedback is taken until then")]
-    model_version: Annotated[int, Meta(description="the last record the model had learned from")]
+    propensity: Annotated[
+        float, Meta(description="probability of the article over the whole traffic mix")
+    ]
+    expires: Annotated[datetime, Meta(description="feedback is accepted until then")]
+    model_version: Annotated[
+        int, Meta(description="number of the last record that the model had learned from")
+    ]
 
 
 class FeedbackRequest(Request, frozen=True):
-    """What a decision paid."""
+    """The payoff of a decision."""
 
     decision: DecisionId
-    payoff: Annotated[float, Meta(description="a click 0 or 1, or any finite number")]
+    payoff: Annotated[float, Meta(description="0 or 1 for a click, or any finite number")]
 
 
 class Acknowledged(msgspec.Struct, frozen=True, gc=False):
-    """The payoff is in the journal, and in the model."""
+    """The payoff is in the journal and in the model."""
 
     decision: str
     payoff: float
-    repeated: Annotated[bool, Meta(description="it had been given before: nothing changed")]
+    repeated: Annotated[
+        bool, Meta(description="the same payoff was recorded before; nothing changed")
+    ]
 
 
 class ArticleRequest(Request, frozen=True):
-    """What an editor says of an article."""
+    """An article, as an editor describes it."""
 
-    features: Annotated[Numbers | None, Meta(description="its constant 1 last")] = None
+    features: Annotated[Numbers | None, Meta(description="ending in the constant 1")] = None
     profile: Annotated[
-        dict[str, Any] | None, Meta(description="raw categories (feature model)")
+        dict[str, Any] | None, Meta(description="raw categories, with a feature model")
     ] = None
     title: Annotated[str, Meta(max_length=500)] = ""
     link: Annotated[str, Meta(max_length=2000)] = ""
-    begins: Annotated[Moment | None, Meta(description="shown from then on")] = msgspec.field(
+    begins: Annotated[Moment | None, Meta(description="not shown before then")] = msgspec.field(
         default=None, name="from"
     )
     ends: Annotated[Moment | None, Meta(description="not shown from then on")] = msgspec.field(
@@ -90,7 +99,7 @@ class ArticleRequest(Request, frozen=True):
 
 
 class BucketCounts(msgspec.Struct, frozen=True):
-    """What one bucket saw."""
+    """Impressions and payoff of one bucket."""
 
     shows: int
     payoff: float
@@ -98,20 +107,21 @@ class BucketCounts(msgspec.Struct, frozen=True):
 
 
 class SegmentView(msgspec.Struct, frozen=True):
-    """An article for one segment of users: those whose largest feature has this number."""
+    """An article in one user segment: the users whose largest feature has this index."""
 
     segment: int
     shows: int
     payoff: float
     ctr: float | None
-    estimate: Annotated[float | None, Meta(description="for a user wholly in the segment")]
+    estimate: Annotated[float | None, Meta(description="for a user who is entirely in the segment")]
     interval: Annotated[
-        tuple[float, float] | None, Meta(description="estimate ± alpha widths (or 1, if no alpha)")
+        tuple[float, float] | None,
+        Meta(description="estimate ± alpha × width (alpha 1 if the policy has none)"),
     ]
 
 
 class ArticleView(msgspec.Struct, frozen=True):
-    """An article, and how it does."""
+    """An article and its results."""
 
     pool: str
     id: str
@@ -129,14 +139,14 @@ class ArticleView(msgspec.Struct, frozen=True):
 
 
 class RemovedAnswer(msgspec.Struct, frozen=True):
-    """The article is forgotten."""
+    """The article was removed."""
 
     pool: str
     removed: str
 
 
 class PoolStats(msgspec.Struct, frozen=True):
-    """A pool: its policy, its articles, its buckets."""
+    """A pool: its policy, articles and buckets."""
 
     policy: str
     articles: int
@@ -144,28 +154,28 @@ class PoolStats(msgspec.Struct, frozen=True):
     shows: int
     payoff: float
     buckets: dict[Bucket, BucketCounts]
-    drift: Annotated[float, Meta(description="largest entry of |A·A⁻¹ − I|: rounding")]
+    drift: Annotated[float, Meta(description="largest entry of |A·A⁻¹ − I|, from rounding")]
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """The service as a whole."""
+    """The state of the whole service."""
 
     version: str
     uptime_seconds: float
-    records: Annotated[int, Meta(description="the number of the last record")]
-    waiting: Annotated[int, Meta(description="records not committed yet")]
+    records: Annotated[int, Meta(description="number of the last record")]
+    waiting: Annotated[int, Meta(description="records that are not committed yet")]
     commits: int
     last_commit_seconds: float
-    snapshot: Annotated[int, Meta(description="the last record in the newest snapshot")]
+    snapshot: Annotated[int, Meta(description="last record in the newest snapshot")]
     snapshot_age_seconds: float
     clock_ahead_seconds: float
     failing: str | None
-    fingerprint: Annotated[str, Meta(description="a hash of all that was learned and counted")]
+    fingerprint: Annotated[str, Meta(description="hash of everything learned and counted")]
     pools: dict[str, PoolStats]
 
 
 class Health(msgspec.Struct, frozen=True):
-    """Whether it lives, or is ready."""
+    """Whether the service is alive, or ready."""
 
     status: str
     reason: str | None = None

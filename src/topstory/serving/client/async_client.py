@@ -1,12 +1,22 @@
-"""The same client for asyncio."""
+"""The client for asyncio."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
+import httpx
+
+from topstory.serving.api.endpoints import (
+    ARTICLE,
+    ARTICLES,
+    FEEDBACK,
+    PUT_ARTICLE,
+    REMOVE_ARTICLE,
+    STATS,
+)
 from topstory.serving.api.messages import (
     Acknowledged,
     ArticleRequest,
@@ -14,18 +24,16 @@ from topstory.serving.api.messages import (
     Decision,
     Stats,
 )
-from topstory.serving.client import endpoints
-from topstory.serving.client.endpoints import Call, User
-from topstory.serving.client.retries import Asking, Heard, Patience
+from topstory.serving.client import calls
+from topstory.serving.client.calls import Call, User, call
+from topstory.serving.client.connection import ServiceAddress
+from topstory.serving.client.retries import RetriedCall, RetryPolicy
 
 T = TypeVar("T")
-Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-KEPT = 100  # connections that are kept while nothing is asked
 
 
 class AsyncClient:
-    """`Client` with awaits: as many requests at a time as there are tasks that make them.
+    """`Client` with `await`: as many requests at a time as there are tasks that make them.
 
     >>> AsyncClient("http://127.0.0.1:8000", key="ts_…")
     <AsyncClient of http://127.0.0.1:8000>
@@ -34,15 +42,12 @@ class AsyncClient:
     def __init__(
         self, url: str, key: str, *, timeout: float | None = None, retries: int = 4
     ) -> None:
-        self._url, self._parts = url.rstrip("/"), endpoints.address(url)
-        self._patience = Patience(timeout, retries)
-        self._secure = self._parts.scheme == "https"
-        self._port = self._parts.port or (443 if self._secure else 80)
-        self._headers = f"host: {self._parts.netloc}\r\nauthorization: Bearer {key}\r\n"
-        self._idle: list[Stream] = []
+        self._service = ServiceAddress(url, key)
+        self._policy = RetryPolicy(timeout, retries)
+        self._http: httpx.AsyncClient | None = None
 
     def __repr__(self) -> str:
-        return f"<AsyncClient of {self._url}>"
+        return f"<AsyncClient of {self._service.url}>"
 
     async def decide(
         self,
@@ -54,39 +59,47 @@ class AsyncClient:
         slots: int = 1,
         request: str | None = None,
     ) -> Decision:
-        """Which article to show to this user."""
-        call = endpoints.decide(
-            user, pool=pool, visitor=visitor, exclude=exclude, slots=slots, request=request
+        """Choose an article for a user."""
+        return await self._answer(
+            calls.decide(
+                user, pool=pool, visitor=visitor, exclude=exclude, slots=slots, request=request
+            )
         )
-        return await self._ask(call)
 
     async def feedback(self, decision: str, payoff: float) -> Acknowledged:
-        """What a decision paid; on disk when this returns."""
-        return await self._ask(endpoints.feedback(decision, payoff))
+        """Report the payoff of a decision; it is on disk when this returns."""
+        body = {"decision": decision, "payoff": float(payoff)}
+        return await self._answer(call(FEEDBACK, body))
 
-    async def put_article(self, pool: str, article: str, said: ArticleRequest) -> ArticleView:
-        """Add an article, or change it."""
-        return await self._ask(endpoints.put_article(pool, article, said))
+    async def put_article(self, pool: str, article_id: str, article: ArticleRequest) -> ArticleView:
+        """Add or change an article."""
+        return await self._answer(call(PUT_ARTICLE, article, pool=pool, article=article_id))
 
-    async def remove_article(self, pool: str, article: str) -> None:
-        """Forget an article."""
-        await self._send(endpoints.remove_article(pool, article))
+    async def remove_article(self, pool: str, article_id: str) -> None:
+        """Remove an article and what was learned about it."""
+        await self._send(call(REMOVE_ARTICLE, pool=pool, article=article_id))
 
-    async def article(self, pool: str, article: str) -> ArticleView:
-        """One article, and how it does."""
-        return await self._ask(endpoints.article(pool, article))
+    async def article(self, pool: str, article_id: str) -> ArticleView:
+        """Get one article with its results."""
+        return await self._answer(call(ARTICLE, pool=pool, article=article_id))
 
     async def articles(self, pool: str) -> list[ArticleView]:
-        """All articles of a pool, and how they do."""
-        return await self._ask(endpoints.articles(pool))
+        """List the articles of a pool with their results."""
+        return await self._answer(call(ARTICLES, pool=pool))
 
     async def stats(self) -> Stats:
-        """The service as a whole."""
-        return await self._ask(endpoints.stats())
+        """Get the state of the whole service."""
+        return await self._answer(call(STATS))
+
+    async def call(self, name: str, body: Any = None, /, **parameters: str) -> Any:
+        """Call any endpoint by its operation id, as `Client.call` does."""
+        return await self._send(calls.call_by_name(name, body, **parameters))
 
     async def close(self) -> None:
-        """Close the connections."""
-        self._drop()
+        """Close the connections. The next call opens new ones."""
+        http, self._http = self._http, None
+        if http is not None:
+            await http.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,72 +112,41 @@ class AsyncClient:
     ) -> None:
         await self.close()
 
-    async def _ask(self, call: Call[T]) -> T:
-        answer = await self._send(call)
-        assert answer is not None  # only a removal may have been done already
+    async def _answer(self, made: Call[T]) -> T:
+        answer = await self._send(made)
+        assert answer is not None  # only a removal may have succeeded before
         return answer
 
-    async def _send(self, call: Call[T]) -> T | None:
-        asking = Asking(call, self._patience)
-        while not asking.over:
-            if asking.pause:
-                await asyncio.sleep(asking.pause)
+    async def _send(self, made: Call[T]) -> T | None:
+        retried = RetriedCall(made, self._policy)
+        while not retried.done:
+            if retried.pause:
+                await asyncio.sleep(retried.pause)
             try:
-                heard = await self._try(asking)
-            except (OSError, EOFError, KeyError, ValueError) as error:  # timeouts are OSErrors
-                asking.lost(error, self._url)
+                response = await self._try(retried)
+            except (httpx.RequestError, TimeoutError) as error:
+                retried.fail(error, self._service.url)
             else:
-                asking.heard(heard)
-        return asking.answer
+                retried.receive(response)
+        return retried.answer
 
-    async def _try(self, asking: Asking[T]) -> Heard:
-        stream = self._free()
-        if stream is not None:
+    async def _try(self, retried: RetriedCall[T]) -> httpx.Response:
+        # httpx limits the time between two packets; this limits the whole answer.
+        async with asyncio.timeout(retried.total_seconds):
             try:
-                return await self._exchange(*stream, asking)
-            except (ConnectionError, EOFError):  # closed while it was idle: no failure of the
-                self._drop()  # service; the others are as old
-        async with asyncio.timeout(self._patience.connecting):
-            stream = await asyncio.open_connection(
-                self._parts.hostname, self._port, ssl=self._secure or None
-            )
-        return await self._exchange(*stream, asking)
+                return await self._exchange(retried)
+            except httpx.RequestError as error:
+                if not retried.lost_idle_connection(error):
+                    raise
+            return await self._exchange(retried)
 
-    def _free(self) -> Stream | None:
-        """A connection that is not known to be closed."""
-        while self._idle:
-            reader, writer = self._idle.pop()
-            if not reader.at_eof() and not writer.is_closing():
-                return reader, writer
-            writer.close()
-        return None
+    async def _exchange(self, retried: RetriedCall[T]) -> httpx.Response:
+        if self._http is None:
+            self._http = httpx.AsyncClient(**self._service.options())
 
-    def _drop(self) -> None:
-        idle, self._idle = self._idle, []
-        for _, writer in idle:
-            writer.close()
+        async def trace(event: str, _: object) -> None:
+            retried.trace(event)
 
-    async def _exchange(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asking: Asking[T]
-    ) -> Heard:
-        call = asking.call
-        try:
-            asking.sent += 1
-            head = f"{call.method} {self._parts.path}{call.path} HTTP/1.1\r\n{self._headers}"
-            writer.write(f"{head}content-length: {len(call.body)}\r\n\r\n".encode() + call.body)
-            async with asyncio.timeout(asking.seconds):
-                lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
-                headers = {
-                    name.strip().lower(): value.strip()
-                    for name, _, value in (line.partition(b":") for line in lines[1:] if line)
-                }
-                body = await reader.readexactly(int(headers[b"content-length"]))
-            status = int(lines[0].split()[1])
-        except BaseException:
-            writer.close()
-            raise
-        if headers.get(b"connection", b"").lower() == b"close" or len(self._idle) >= KEPT:
-            writer.close()
-        else:
-            self._idle.append((reader, writer))
-        return Heard(status, body, headers.get(b"retry-after", b"").decode())
+        retried.connected = False
+        request = self._service.request(retried.call, retried.timeout, trace)
+        return await self._http.request(**request)

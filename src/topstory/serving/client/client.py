@@ -1,62 +1,69 @@
-"""A client of the service, with nothing but the standard library under it."""
+"""The synchronous client."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Sequence
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
+import httpx
+
+from topstory.serving.api.endpoints import (
+    ARTICLE,
+    ARTICLES,
+    FEEDBACK,
+    PUT_ARTICLE,
+    REMOVE_ARTICLE,
+    STATS,
+)
 from topstory.serving.api.messages import (
     Acknowledged,
     ArticleRequest,
     ArticleView,
     Decision,
-    RemovedAnswer,
     Stats,
 )
-from topstory.serving.client import endpoints
-from topstory.serving.client.endpoints import Call, User
-from topstory.serving.client.retries import Asking, Heard, Patience
+from topstory.serving.client import calls
+from topstory.serving.client.calls import Call, User, call
+from topstory.serving.client.connection import ServiceAddress
+from topstory.serving.client.retries import RetriedCall, RetryPolicy
 
 T = TypeVar("T")
 
 
 class Client:
-    """Asks a service, and asks again where that is safe: every call may be repeated.
+    """A client that retries safely: no call has an effect twice.
 
-    A decision that is asked for twice, because the first answer was lost, is the same decision;
-    feedback counts once. What the service refuses is raised as `Refused`, with its `reason`.
-    A client may be shared by threads: each has a connection of its own.
+    If a decision is requested again because the first answer was lost, the service returns the same
+    decision; feedback counts once. API errors are raised as `ApiError`, with their `reason`.
+    Threads may share a client: each has a connection of its own.
 
     Args:
         url: such as http://127.0.0.1:8000.
         key: an API key.
         timeout: seconds to wait at each try, for the connection and then for the answer. By default
-            5, and 120 for the answer to `put_article`: a pool's first article may have to wait for
-            the compiler on a machine where the service never ran.
+            5, and 120 for the answer to `put_article`: the first article of a pool may have to wait
+            for the compiler on a machine where the service never ran.
         retries: how often to try again after a lost connection, 408, 429 or 503. Pauses between
             tries grow from about 0.2 s (four take 1.5 to 4.5 s) and are at least as long as the
-            service's `Retry-After` says, up to 10 s. So a call ends after (retries + 1) timeouts
-            and these pauses at the latest.
+            service's `Retry-After`, up to 10 s. So a call ends after (retries + 1) timeouts and
+            these pauses at the latest.
 
-    >>> client = Client("http://127.0.0.1:8000", key="ts_…")
-    >>> client
+    >>> Client("http://127.0.0.1:8000", key="ts_…")
     <Client of http://127.0.0.1:8000>
     """
 
     def __init__(
         self, url: str, key: str, *, timeout: float | None = None, retries: int = 4
     ) -> None:
-        self._url, self._parts = url.rstrip("/"), endpoints.address(url)
-        self._patience = Patience(timeout, retries)
-        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        self._service = ServiceAddress(url, key)
+        self._policy = RetryPolicy(timeout, retries)
         self._local = threading.local()
 
     def __repr__(self) -> str:
-        return f"<Client of {self._url}>"
+        return f"<Client of {self._service.url}>"
 
     def decide(
         self,
@@ -68,43 +75,52 @@ class Client:
         slots: int = 1,
         request: str | None = None,
     ) -> Decision:
-        """Which article to show to this user."""
-        call = endpoints.decide(
-            user, pool=pool, visitor=visitor, exclude=exclude, slots=slots, request=request
+        """Choose an article for a user."""
+        return self._answer(
+            calls.decide(
+                user, pool=pool, visitor=visitor, exclude=exclude, slots=slots, request=request
+            )
         )
-        return self._ask(call)
 
     def feedback(self, decision: str, payoff: float) -> Acknowledged:
-        """What a decision paid; on disk when this returns."""
-        return self._ask(endpoints.feedback(decision, payoff))
+        """Report the payoff of a decision; it is on disk when this returns."""
+        body = {"decision": decision, "payoff": float(payoff)}
+        return self._answer(call(FEEDBACK, body))
 
-    def put_article(self, pool: str, article: str, said: ArticleRequest) -> ArticleView:
-        """Add an article, or change it."""
-        return self._ask(endpoints.put_article(pool, article, said))
+    def put_article(self, pool: str, article_id: str, article: ArticleRequest) -> ArticleView:
+        """Add or change an article."""
+        return self._answer(call(PUT_ARTICLE, article, pool=pool, article=article_id))
 
-    def remove_article(self, pool: str, article: str) -> None:
-        """Forget an article."""
-        call: Call[RemovedAnswer] = endpoints.remove_article(pool, article)
-        self._send(call)
+    def remove_article(self, pool: str, article_id: str) -> None:
+        """Remove an article and what was learned about it."""
+        self._send(call(REMOVE_ARTICLE, pool=pool, article=article_id))
 
-    def article(self, pool: str, article: str) -> ArticleView:
-        """One article, and how it does."""
-        return self._ask(endpoints.article(pool, article))
+    def article(self, pool: str, article_id: str) -> ArticleView:
+        """Get one article with its results."""
+        return self._answer(call(ARTICLE, pool=pool, article=article_id))
 
     def articles(self, pool: str) -> list[ArticleView]:
-        """All articles of a pool, and how they do."""
-        return self._ask(endpoints.articles(pool))
+        """List the articles of a pool with their results."""
+        return self._answer(call(ARTICLES, pool=pool))
 
     def stats(self) -> Stats:
-        """The service as a whole."""
-        return self._ask(endpoints.stats())
+        """Get the state of the whole service."""
+        return self._answer(call(STATS))
+
+    def call(self, name: str, body: Any = None, /, **parameters: str) -> Any:
+        """Call any endpoint by its operation id, with the parameters of its path.
+
+        `client.call("article", pool="front", article="cup-final")` is `client.article("front",
+        "cup-final")`. None: a retry found that an earlier try had succeeded.
+        """
+        return self._send(calls.call_by_name(name, body, **parameters))
 
     def close(self) -> None:
-        """Close this thread's connection."""
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        """Close this thread's connection. The next call opens a new one."""
+        http: httpx.Client | None = getattr(self._local, "http", None)
+        if http is not None:
+            http.close()
+            self._local.http = None
 
     def __enter__(self) -> Self:
         return self
@@ -117,42 +133,38 @@ class Client:
     ) -> None:
         self.close()
 
-    def _ask(self, call: Call[T]) -> T:
-        answer = self._send(call)
-        assert answer is not None  # only a removal may have been done already
+    def _answer(self, made: Call[T]) -> T:
+        answer = self._send(made)
+        assert answer is not None  # only a removal may have succeeded before
         return answer
 
-    def _send(self, call: Call[T]) -> T | None:
-        asking = Asking(call, self._patience)
-        while not asking.over:
-            time.sleep(asking.pause)
+    def _send(self, made: Call[T]) -> T | None:
+        retried = RetriedCall(made, self._policy)
+        while not retried.done:
+            time.sleep(retried.pause)
             try:
-                heard = self._try(asking)
-            except (OSError, HTTPException) as error:
-                self.close()
-                asking.lost(error, self._url)
+                response = self._try(retried)
+            except httpx.RequestError as error:
+                retried.fail(error, self._service.url)
             else:
-                asking.heard(heard)
-        return asking.answer
+                retried.receive(response)
+        return retried.answer
 
-    def _try(self, asking: Asking[T]) -> Heard:
-        connection: HTTPConnection | None = getattr(self._local, "connection", None)
-        if connection is not None and connection.sock is not None:
-            try:
-                return self._exchange(connection, asking)
-            except ConnectionError:  # closed while it was idle: that is no failure of the service
-                self.close()
-        kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
-        assert self._parts.hostname is not None
-        wait = self._patience.connecting
-        self._local.connection = fresh = kind(self._parts.hostname, self._parts.port, timeout=wait)
-        fresh.connect()
-        return self._exchange(fresh, asking)
+    def _try(self, retried: RetriedCall[T]) -> httpx.Response:
+        try:
+            return self._exchange(retried)
+        except httpx.RequestError as error:
+            if not retried.lost_idle_connection(error):
+                raise
+        return self._exchange(retried)
 
-    def _exchange(self, connection: HTTPConnection, asking: Asking[T]) -> Heard:
-        call = asking.call
-        connection.sock.settimeout(asking.seconds)
-        asking.sent += 1
-        connection.request(call.method, self._parts.path + call.path, call.body, self._headers)
-        response = connection.getresponse()
-        return Heard(response.status, response.read(), response.getheader("Retry-After", ""))
+    def _exchange(self, retried: RetriedCall[T]) -> httpx.Response:
+        http: httpx.Client | None = getattr(self._local, "http", None)
+        if http is None:
+            http = self._local.http = httpx.Client(**self._service.options())
+
+        def trace(event: str, _: object) -> None:
+            retried.trace(event)
+
+        retried.connected = False
+        return http.request(**self._service.request(retried.call, retried.timeout, trace))

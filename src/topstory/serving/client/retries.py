@@ -1,44 +1,44 @@
-"""How long a client waits, and when it asks again: both clients do as this says."""
+"""When to retry a call, and how long to wait: the same for both clients."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from topstory.serving.client.endpoints import Call
+import httpx
+
+from topstory.serving.api.endpoints import Endpoint
+from topstory.serving.client.calls import Call
 
 T = TypeVar("T")
 
-AGAIN = (408, 429, 503)  # worth another try
-ANSWER, EDIT = 5.0, 120.0  # seconds to wait for an answer: an edit may need the compiler first
-FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0  # seconds between tries
+RETRIED_STATUSES = (408, 429, 503)
+ANSWER_SECONDS = 5.0  # to wait for a connection, or for an answer
+COMPILE_SECONDS = 120.0  # to wait for an answer if the service may have to compile first
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0  # seconds between tries
+
+
+def retry_after(response: httpx.Response) -> float:
+    """The pause in seconds that the service asks for; dates are ignored.
+
+    >>> retry_after(httpx.Response(503, headers={"Retry-After": "7"}))
+    7.0
+    """
+    header: str = response.headers.get("Retry-After", "")
+    return float(header) if header.isdecimal() else 0.0
 
 
 @dataclass(frozen=True)
-class Heard:
-    """An answer as it came."""
-
-    status: int
-    body: bytes
-    retry_after: str = ""  # the header
-
-    @property
-    def wished(self) -> float:
-        """Seconds that the service asks to be left alone for; a date is not understood."""
-        return float(self.retry_after) if self.retry_after.isdecimal() else 0.0
-
-
-@dataclass(frozen=True)
-class Patience:
-    """Seconds to wait for an answer, how often to try again, and the luck of pauses.
+class RetryPolicy:
+    """Timeouts, the number of retries, and the pauses between them.
 
     Pauses grow, and are spread at random: a thousand clients that lost the same service do not
-    come back at the same moment. With four retries they take 1.5 s at the very least, so that a
-    service that could not write, and tries after a second whether it can again, is waited for.
+    return at the same moment. Four retries take at least 1.5 s. That is long enough for a service
+    which cannot write its journal and tries again after a second.
 
-    >>> patience = Patience(None, retries=4, random=Random(0))
-    >>> [round(patience.pause(tried), 2) for tried in range(4)]
+    >>> policy = RetryPolicy(None, retries=4, random=Random(0))
+    >>> [round(policy.pause(tries), 2) for tries in range(4)]
     [0.27, 0.5, 0.74, 1.21]
     """
 
@@ -47,49 +47,67 @@ class Patience:
     random: Random = field(default_factory=Random)
 
     @property
-    def connecting(self) -> float:
-        """Seconds to wait for a connection."""
-        return ANSWER if self.timeout is None else self.timeout
+    def connect_seconds(self) -> float:
+        """How long to wait for a connection."""
+        return ANSWER_SECONDS if self.timeout is None else self.timeout
 
-    def answering(self, call: Call[T]) -> float:
-        """Seconds to wait for an answer."""
+    def answer_seconds(self, endpoint: Endpoint[Any]) -> float:
+        """How long to wait for an answer."""
         if self.timeout is not None:
             return self.timeout
-        return EDIT if call.method == "PUT" else ANSWER
+        return COMPILE_SECONDS if endpoint.compiles else ANSWER_SECONDS
 
-    def pause(self, tried: int, wished: float = 0.0) -> float:
-        """Seconds until the next try: never less than the service wishes, within reason."""
+    def pause(self, tries: int, requested: float = 0.0) -> float:
+        """Seconds until the next try: at least what the service requests, within reason."""
         luck = self.random.random()
-        own = min(LONGEST_WAIT, FIRST_WAIT * 2.0**tried) * (0.5 + luck)
-        return max(own, min(LONGEST_WAIT, wished) * (1.0 + luck / 2))
+        own = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**tries) * (0.5 + luck)
+        return max(own, min(LONGEST_PAUSE, requested) * (1.0 + luck / 2))
 
 
-class Asking(Generic[T]):
+class RetriedCall(Generic[T]):
     """One call, from its first try to its answer."""
 
-    def __init__(self, call: Call[T], patience: Patience) -> None:
-        self.call, self._patience = call, patience
-        self.seconds = patience.answering(call)
-        self.over = False
+    def __init__(self, call: Call[T], policy: RetryPolicy) -> None:
+        self.call, self._policy = call, policy
+        seconds = policy.answer_seconds(call.endpoint)
+        self.total_seconds = policy.connect_seconds + seconds
+        self.timeout = httpx.Timeout(seconds, connect=policy.connect_seconds, pool=None)
+        self.done = False
         self.pause = 0.0  # seconds before the next try
-        self.answer: T | None = None  # None at the end: it was done by an earlier try
-        self.sent = 0  # how often it went out: the service may know it
-        self._tried = 0
+        self.answer: T | None = None  # None at the end: an earlier try had succeeded
+        self.sent = 0  # how often the request was sent: the service may have seen it
+        self.connected = False  # whether the last try opened a new connection
+        self._tries = 0
 
-    def heard(self, heard: Heard) -> None:
-        """An answer came; what it refuses is raised, unless it is worth another try."""
-        if heard.status in AGAIN and self._again(heard.wished):
+    def trace(self, event: str) -> None:
+        """Note what httpx does."""
+        if event == "connection.connect_tcp.started":
+            self.connected = True
+        elif event == "http11.send_request_headers.started":
+            self.sent += 1
+
+    def lost_idle_connection(self, error: httpx.RequestError) -> bool:
+        """Whether a kept connection failed because the service had closed it while it was idle."""
+        closed = isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
+        return closed and not self.connected and self.call.endpoint.repeatable
+
+    def receive(self, response: httpx.Response) -> None:
+        """Take a response. Raises its error, unless the call will be retried."""
+        status = response.status_code
+        if status in RETRIED_STATUSES and self._retry(retry_after(response)):
             return
-        self.answer = self.call.answer(heard.status, heard.body, repeated=self.sent > 1)
-        self.over = True
+        self.answer = self.call.answer(status, response.content, repeated=self.sent > 1)
+        self.done = True
 
-    def lost(self, error: Exception, url: str) -> None:
-        """None came; if this was the last try that is raised."""
-        if not self._again():
-            said = str(error) or type(error).__name__
-            raise ConnectionError(f"{url}: {said} (tried {self._tried} times)") from error
+    def fail(self, error: Exception, url: str) -> None:
+        """Note that a try got no response. Raises if it was the last, or must not be repeated."""
+        repeatable = self.call.endpoint.repeatable or not self.sent
+        if not self._retry() or not repeatable:
+            timed_out = isinstance(error, httpx.TimeoutException | TimeoutError)
+            reason = "timed out" if timed_out else str(error) or type(error).__name__
+            raise ConnectionError(f"{url}: {reason} (tried {self._tries} times)") from error
 
-    def _again(self, wished: float = 0.0) -> bool:
-        self._tried += 1
-        self.pause = self._patience.pause(self._tried - 1, wished)
-        return self._tried <= self._patience.retries
+    def _retry(self, requested: float = 0.0) -> bool:
+        self._tries += 1
+        self.pause = self._policy.pause(self._tries - 1, requested)
+        return self._tries <= self._policy.retries

@@ -1,1 +1,1 @@
-"""What the operator sets: the TOML file, the environment, the feature model."""
+"""The configuration: its schema, and how it is loaded."""

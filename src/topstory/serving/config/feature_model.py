@@ -1,4 +1,4 @@
-"""From raw profiles to contexts, where a feature model is loaded."""
+"""The feature model that turns raw profiles into contexts and article features."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy.typing as npt
 
 from topstory.files import replaced_file
 
-FILE = "features.safetensors"  # in a service's data folder
+FILE = "features.safetensors"  # in the data folder
 
 
 class FeatureModel(Protocol):
-    """Turns what is known of a user or an article into the numbers that a policy takes."""
+    """Turns raw profiles of users and articles into the numbers that a policy takes."""
 
     @property
     def unknown(self) -> MutableMapping[str, int]:
-        """Field -> how often it held a category that the model does not know."""
+        """By field: how often it held a category that the model does not know."""
         ...
 
     def user(self, profile: Mapping[str, Any]) -> npt.ArrayLike:
-        """(d,) the context of one user; ValueError if the profile cannot be used."""
+        """(d,) the context of a user; ValueError if the profile cannot be used."""
         ...
 
     def article(self, profile: Mapping[str, Any]) -> npt.ArrayLike:
-        """(m,) the features of one article; ValueError if the profile cannot be used."""
+        """(m,) the features of an article; ValueError if the profile cannot be used."""
         ...
 
 
@@ -39,7 +39,7 @@ def load_feature_model(path: str) -> FeatureModel:
 
 
 def keep_feature_model(path: str, folder: Path) -> Path:
-    """The service's own copy: a worker that is started again reads what the first one read."""
+    """Copy the file into the data folder, so that a restarted worker reads the same one."""
     copy = folder / FILE
     with Path(path).open("rb") as file, replaced_file(copy) as kept:
         shutil.copyfileobj(file, kept)

@@ -1,4 +1,4 @@
-"""Open files: every connection is one, and a system allows a process only so many."""
+"""The limit of open files: every connection needs one."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ import resource
 from topstory.serving.config.loading import BadConfig
 from topstory.serving.config.schema import Config
 
-OTHERS = 200  # beside connections: the journal, the log, sockets, mapped memory, libraries
+OTHER_OPEN_FILES = 200  # the journal, the log, sockets, mapped memory, libraries
 
 
 def needed(config: Config) -> int:
-    """How many a process may need; that the hard limit allows it is checked."""
-    found = config.limits.connections + OTHERS
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if most != resource.RLIM_INFINITY and found > most:
+    """How many open files a process may need. Raises if the hard limit is lower."""
+    count = config.limits.connections + OTHER_OPEN_FILES
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit != resource.RLIM_INFINITY and count > limit:
         raise BadConfig(
-            f"limits.connections: {config.limits.connections} of them need {found} open files, but "
-            f"this system allows a process {most}: raise that (ulimit -Hn), or lower this"
+            f"limits.connections: {config.limits.connections} connections need {count} open files, "
+            f"but the system allows {limit} per process. Raise that limit (ulimit -Hn), or lower "
+            "limits.connections"
         )
-    return found
+    return count
 
 
 def allow(config: Config) -> None:
-    """Raise the soft limit as far as it is needed, for this process and those it starts."""
-    found = needed(config)
-    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < found:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (found, most))
+    """Raise the soft limit as far as needed, for this process and those it starts."""
+    count = needed(config)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))

@@ -1,4 +1,4 @@
-"""What a service is told: one TOML file, typed, every key with its meaning and a good default."""
+"""The configuration: one typed TOML file in which every key has a meaning and a default."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ import msgspec
 from msgspec import Meta
 
 from topstory.policies.registry import NUMBERS, described
+from topstory.serving.api.endpoints import ROLES, Role
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Positive = Annotated[float, Meta(gt=0, le=1e9)]  # seconds: thirty years
 Count = Annotated[int, Meta(ge=1)]
 PoolName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 Postgres = Annotated[str, Meta(pattern=r"^postgres(ql)?://")]
-Role = Literal["decide", "feedback", "edit", "read"]
-
 SERVED = tuple(name for name, parameter in NUMBERS.items() if parameter.served)
-ROLES: tuple[Role, ...] = ("decide", "feedback", "edit", "read")
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the file: a key that it does not know is a mistake."""
+    """A table of the file. Unknown keys are rejected."""
 
 
 class _PolicyName(Section, frozen=True):
-    name: Annotated[str, Meta(description="one of `topstory replay`'s policies")] = "linucb-hybrid"
+    name: Annotated[str, Meta(description="a policy of `topstory replay`")] = "linucb-hybrid"
 
 
 if TYPE_CHECKING:
@@ -44,106 +42,134 @@ else:  # a key for every number that a registered policy takes: alpha, epsilon, 
 
 
 class PolicyConfig(_PolicyNumbers, frozen=True):
-    """Which policy decides."""
+    """The policy that decides."""
 
-    seed: Annotated[int, Meta(ge=0, description="of ties and draws")] = 0
+    seed: Annotated[int, Meta(ge=0, description="seed of tie-breaks and random choices")] = 0
     start: Annotated[
         str | None,
         Meta(
-            description="a file of `Policy.save` to begin with, such as a replay's; it says the "
-            "model and its parameters, and is read when the pool is first opened"
+            description="a file written by `Policy.save` to start from, for example after a "
+            "replay; it defines the model and its parameters, and is read only when the pool is "
+            "first opened"
         ),
     ] = None
 
 
 class TrafficConfig(Section, frozen=True):
-    """The shares of the three buckets; they sum to 1."""
+    """The shares of the three buckets. They must sum to 1."""
 
-    learning: Annotated[Share, Meta(description="explores, and teaches")] = 0.5
-    deployment: Annotated[Share, Meta(description="is served the best estimate; not learned")] = 0.4
-    uniform: Annotated[Share, Meta(description="is shown any article: the next replay's log")] = 0.1
-    uniform_teaches: Annotated[bool, Meta(description="whether uniform traffic teaches too")] = True
+    learning: Annotated[Share, Meta(description="explores; the model learns from it")] = 0.5
+    deployment: Annotated[
+        Share, Meta(description="gets the best estimate; the model never learns from it")
+    ] = 0.4
+    uniform: Annotated[
+        Share, Meta(description="gets a random article; a log for the next replay")
+    ] = 0.1
+    uniform_teaches: Annotated[
+        bool, Meta(description="whether the model learns from uniform traffic too")
+    ] = True
 
 
 class PoolConfig(Section, frozen=True):
-    """A pool of articles: a site or a section of one, with a policy of its own."""
+    """A pool of articles, such as a site or a section of it. It has a policy of its own."""
 
-    policy: Annotated[PolicyConfig | None, Meta(description="instead of `[policy]`")] = None
-    traffic: Annotated[TrafficConfig | None, Meta(description="instead of `[traffic]`")] = None
+    policy: Annotated[
+        PolicyConfig | None, Meta(description="replaces `[policy]` for this pool")
+    ] = None
+    traffic: Annotated[
+        TrafficConfig | None, Meta(description="replaces `[traffic]` for this pool")
+    ] = None
 
 
 class JournalConfig(Section, frozen=True):
-    """How the journal is kept."""
+    """Where and how the journal is stored."""
 
     url: Annotated[
         Postgres | None,
-        Meta(description="a PostgreSQL database to keep it in; not set: a file in `data`"),
+        Meta(description="PostgreSQL database for the journal; not set: a file in `data`"),
     ] = None
     decisions: Annotated[
         Literal["durable", "relaxed"],
         Meta(
-            description="`relaxed` answers a decision before it is on disk: faster where the disk "
-            "is slow, but those of the last moment before a crash are forgotten, and feedback on "
-            "them is refused"
+            description="`relaxed` answers a decision before it is on disk. That is faster on a "
+            "slow disk, but a crash loses the last decisions, and feedback on them is rejected"
         ),
     ] = "durable"
-    snapshot_seconds: Annotated[Positive, Meta(description="how often the state is saved")] = 60.0
+    snapshot_seconds: Annotated[
+        Positive, Meta(description="interval between snapshots of the state")
+    ] = 60.0
     archive_days: Annotated[
         Positive | None,
-        Meta(description="decisions older than this move to log folders; not set: never"),
+        Meta(description="decisions older than this are moved to log folders; not set: never"),
     ] = None
     lock_seconds: Annotated[
         float,
-        Meta(gt=0, le=3_600, description="how long a commit waits for whoever locked the file"),
+        Meta(
+            gt=0,
+            le=3_600,
+            description="how long a commit waits while another program locks the file",
+        ),
     ] = 1.0
 
 
 class LimitsConfig(Section, frozen=True):
-    """How much is too much."""
+    """Limits on requests, connections and memory."""
 
-    body_bytes: Annotated[Count, Meta(description="of a request's body; more: 413")] = 1_000_000
-    header_bytes: Annotated[Count, Meta(description="of its line and headers; more: 431")] = 16_384
-    request_seconds: Annotated[Positive, Meta(description="to send it whole; more: 408")] = 10.0
+    body_bytes: Annotated[Count, Meta(description="size of a request body; above: 413")] = 1_000_000
+    header_bytes: Annotated[
+        Count, Meta(description="size of the request line and headers; above: 431")
+    ] = 16_384
+    request_seconds: Annotated[
+        Positive, Meta(description="time to send a complete request; after: 408")
+    ] = 10.0
     idle_seconds: Annotated[
         Count,
-        Meta(description="a silent connection is kept, or one that reads nothing of its answers"),
+        Meta(description="a connection is closed if nothing was sent or read on it for so long"),
     ] = 75
-    connections: Annotated[Count, Meta(description="at a time; more: 503")] = 1_000
-    batch: Annotated[Count, Meta(description="requests in one array; more: 413")] = 1_000
-    waiting: Annotated[Count, Meta(description="records waiting for a commit; more: 503")] = 20_000
-    rate: Annotated[Positive, Meta(description="requests a second for each key; more: 429")] = 1e6
-    burst: Annotated[Count, Meta(description="requests at once above that rate")] = 10_000
-    articles: Annotated[Count, Meta(description="in a pool; more: 409")] = 10_000
+    connections: Annotated[Count, Meta(description="open connections; above: 503")] = 1_000
+    batch: Annotated[Count, Meta(description="requests in one array; above: 413")] = 1_000
+    waiting: Annotated[Count, Meta(description="records waiting for a commit; above: 503")] = 20_000
+    rate: Annotated[Positive, Meta(description="requests per second and key; above: 429")] = 1e6
+    burst: Annotated[Count, Meta(description="requests that may exceed that rate at once")] = 10_000
+    articles: Annotated[Count, Meta(description="articles in a pool; above: 409")] = 10_000
     magnitude: Annotated[
         Positive,
-        Meta(description="the largest absolute number in contexts, features and payoffs"),
+        Meta(description="largest absolute value in contexts, features and payoffs"),
     ] = 1_000.0
     remembered: Annotated[
         Count, Meta(description="recent decisions in memory; older ones are read from the journal")
     ] = 100_000
-    shutdown_seconds: Annotated[Count, Meta(description="to finish what is in flight")] = 10
+    shutdown_seconds: Annotated[
+        Count, Meta(description="time to finish running requests at shutdown")
+    ] = 10
 
 
 class KeyConfig(Section, frozen=True):
-    """An API key, of which only the hash is known. `topstory new-key` makes one."""
+    """An API key, stored as a hash. Create one with `topstory new-key`."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=64, description="for metrics and people")]
-    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$", description="of the key, in hex")]
-    roles: Annotated[tuple[Role, ...], Meta(min_length=1, description="what it may do")] = ROLES
+    name: Annotated[str, Meta(min_length=1, max_length=64, description="a name for people")]
+    sha256: Annotated[
+        str, Meta(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the key, in hex")
+    ]
+    roles: Annotated[tuple[Role, ...], Meta(min_length=1, description="what the key may do")] = (
+        ROLES
+    )
 
 
 class Config(Section, frozen=True):
-    """The whole file."""
+    """The top level of the file."""
 
-    host: Annotated[str, Meta(description="the address to listen on")] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535, description="0: any that is free")] = 8000
+    host: Annotated[str, Meta(description="address to listen on")] = "127.0.0.1"
+    port: Annotated[
+        int, Meta(ge=0, le=65535, description="port to listen on; 0: any free port")
+    ] = 8000
     workers: Annotated[
         int,
         Meta(
             ge=1,
             le=64,
             description="processes that answer requests, beside one that learns; 1: one process "
-            "does all",
+            "does both",
         ),
     ] = 1
     publish_seconds: Annotated[
@@ -151,64 +177,65 @@ class Config(Section, frozen=True):
         Meta(
             gt=0,
             le=60,
-            description="with several workers: how long one may decide from an older state; edits "
-            "are seen at once",
+            description="with several workers: how long a worker may decide from an older state. "
+            "Edits take effect at once",
         ),
     ] = 0.02
-    data: Annotated[
-        str, Meta(description="the folder of the journal, the snapshots and the keys")
-    ] = "topstory-data"
-    context: Annotated[Count, Meta(description="numbers in a user's context")] = 6
+    data: Annotated[str, Meta(description="folder of the journal, the snapshots and the keys")] = (
+        "topstory-data"
+    )
+    context: Annotated[Count, Meta(description="length of a user's context")] = 6
     features: Annotated[
-        str | None, Meta(description="a fitted feature model: then raw profiles are taken too")
+        str | None,
+        Meta(description="file of a fitted feature model; requests may then send raw profiles"),
     ] = None
     window_seconds: Annotated[
-        Positive, Meta(description="feedback is taken so long after a decision")
+        Positive, Meta(description="feedback is accepted for so long after a decision")
     ] = 3_600.0
-    demo: Annotated[
-        bool, Meta(description="begin an empty pool with the demo's twenty articles")
-    ] = False
+    demo: Annotated[bool, Meta(description="fill an empty pool with the twenty demo articles")] = (
+        False
+    )
     cors_origins: Annotated[
         tuple[str, ...],
         Meta(
-            description="sites whose pages may call; none by default. A page's own request costs "
-            "more than twice the CPU"
+            description="sites whose pages may call the service. Requests from pages cost more "
+            "than twice the CPU"
         ),
     ] = ()
     log_level: Annotated[
-        Literal["warning", "info", "debug"], Meta(description="what the server writes to stderr")
+        Literal["warning", "info", "debug"], Meta(description="what the service logs to stderr")
     ] = "info"
     policy: PolicyConfig = PolicyConfig()
     traffic: TrafficConfig = TrafficConfig()
     pools: Annotated[
         dict[PoolName, PoolConfig],
-        Meta(min_length=1, description="`[pools.NAME]`; the first is the default one"),
+        Meta(min_length=1, description="`[pools.NAME]`; the first is the default pool"),
     ] = msgspec.field(default_factory=lambda: {"front": PoolConfig()})
     journal: JournalConfig = JournalConfig()
     limits: LimitsConfig = LimitsConfig()
     keys: Annotated[
         tuple[KeyConfig, ...],
-        Meta(description="`[[keys]]`; none: one with all roles is made and kept in `data`"),
+        Meta(description="`[[keys]]`; none: one with all roles is created, and kept in `data`"),
     ] = ()
     signing: Annotated[
         dict[str, str],
         Meta(
-            description="id = secret (32 bytes or more, in hex) that decision ids are signed with: "
-            "the last signs, all are accepted; none: one is made and kept in `data`"
+            description="id = secret (32 bytes or more, in hex) for signing decision ids. The last "
+            "one signs, all are accepted; none: one is created and stored in `data`"
         ),
     ] = msgspec.field(default_factory=dict)
 
     def policy_of(self, pool: str) -> PolicyConfig:
-        """The pool's policy: its own, or the common one."""
+        """The policy of a pool: its own, or the common one."""
         return self.pools[pool].policy or self.policy
 
     def traffic_of(self, pool: str) -> TrafficConfig:
-        """The pool's shares: its own, or the common ones."""
+        """The traffic shares of a pool: its own, or the common ones."""
         return self.pools[pool].traffic or self.traffic
 
 
 def plain(config: Config) -> dict[str, Any]:
-    """The configuration without its secrets, as it is journalled."""
+    """The configuration without its secrets, as the journal records it."""
     told: dict[str, Any] = msgspec.to_builtins(config)
     told.pop("signing")
     told["journal"].pop("url")  # it may hold a password

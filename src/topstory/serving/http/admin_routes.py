@@ -1,8 +1,8 @@
-"""The other routes: editors, operators, health."""
+"""The other routes, for editors, operators and probes: one handler for each entry of the table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from time import monotonic
 from typing import Any
@@ -12,118 +12,129 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from topstory.serving.api.errors import Refused
-from topstory.serving.api.messages import ArticleId, ArticleRequest, Health, RemovedAnswer
-from topstory.serving.config.schema import Role
+from topstory.serving.api.endpoints import ENDPOINTS, PARAMETERS, Endpoint
+from topstory.serving.api.errors import ApiError
+from topstory.serving.api.messages import (
+    ArticleRequest,
+    ArticleView,
+    Health,
+    RemovedAnswer,
+    Stats,
+)
 from topstory.serving.http.asgi import read_body
 from topstory.serving.http.hot_routes import decoded
-from topstory.serving.http.metrics import Metrics
 from topstory.serving.http.openapi import openapi
+from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.views import article_view, article_views, stats
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.service.service import Service
 from topstory.serving.upkeep.keeper import Keeper
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-Life = Callable[[Any], AbstractAsyncContextManager[None]]  # from the first request to the last
-ARTICLE = "/v1/pools/{pool}/articles/{article:path}"
+Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]  # startup to shutdown
 
 
-class EditorRoutes:
-    """Each decodes, calls, encodes."""
+class AdminRoutes:
+    """The handlers, named as in `ENDPOINTS`.
+
+    A handler takes the parameters of its path, and `body` if the endpoint has one. It returns a
+    record, or a response if the status is not 200 or the body not JSON.
+    """
 
     def __init__(self, service: Service, keeper: Keeper, keys: Keys, metrics: Metrics) -> None:
         self._service, self._keeper, self._keys, self._metrics = service, keeper, keys, metrics
-        self._since = monotonic()
-        self._article = msgspec.json.Decoder(ArticleRequest)
+        self._started = monotonic()
 
-    def router(self, life: Life | None = None) -> Router:
-        """All of them. Starlette's router alone: its application would answer errors its way."""
-        told: list[tuple[str, str, Callable[[Request], Any]]] = [
-            ("GET", "/v1/pools/{pool}/articles", self.articles),
-            ("GET", ARTICLE, self.article),
-            ("PUT", ARTICLE, self.put),
-            ("DELETE", ARTICLE, self.delete),
-            ("GET", "/v1/stats", self.stats),
-            ("GET", "/metrics", self.metrics),
-            ("GET", "/health/live", self.live),
-            ("GET", "/health/ready", self.ready),
-            ("GET", "/openapi.json", self.openapi),
+    def router(self, lifespan: Lifespan | None = None) -> Router:
+        """The routes. Starlette's application would answer errors in its own way."""
+        routes = [
+            Route(endpoint.route, self._route(endpoint), methods=[endpoint.method])
+            for endpoint in ENDPOINTS
+            if not endpoint.batch
         ]
-        routes = [Route(path, call, methods=[method]) for method, path, call in told]
-        return Router(routes, redirect_slashes=False, lifespan=life)
+        return Router(routes, redirect_slashes=False, lifespan=lifespan)
 
-    async def articles(self, request: Request) -> Response:
-        """Every article of a pool, and how it does."""
-        self._allow(request, "read")
+    async def articles(self, pool: str) -> list[ArticleView]:
+        """The articles of a pool with their results."""
         self._service.commits.check_state()
-        return _json(await article_views(self._service, request.path_params["pool"]))
+        return await article_views(self._service, pool)
 
-    async def article(self, request: Request) -> Response:
-        """One article."""
-        self._allow(request, "read")
+    async def article(self, pool: str, article: str) -> ArticleView:
+        """One article with its results."""
         self._service.commits.check_state()
-        return _json(article_view(self._service, *_place(request)))
+        return article_view(self._service, pool, article)
 
-    async def put(self, request: Request) -> Response:
-        """Add an article, or change it."""
-        self._allow(request, "edit")
-        limit = self._service.config.limits.body_bytes
-        body = await read_body(request.scope, request.receive, limit)
-        pool, article = _place(request)
-        await self._service.put_article(pool, article, decoded(self._article, body))
-        return _json(article_view(self._service, pool, article))
+    async def put_article(self, pool: str, article: str, body: ArticleRequest) -> ArticleView:
+        """Add or change an article."""
+        await self._service.put_article(pool, article, body)
+        return article_view(self._service, pool, article)
 
-    async def delete(self, request: Request) -> Response:
-        """Forget an article."""
-        self._allow(request, "edit")
-        pool, article = _place(request)
+    async def remove_article(self, pool: str, article: str) -> RemovedAnswer:
+        """Remove an article."""
         await self._service.remove_article(pool, article)
-        return _json(RemovedAnswer(pool, article))
+        return RemovedAnswer(pool, article)
 
-    async def stats(self, request: Request) -> Response:
-        """The service as a whole."""
-        self._allow(request, "read")
+    async def stats(self) -> Stats:
+        """The state of the whole service."""
         self._service.commits.check_state()
-        return _json(stats(self._service, self._keeper, self._since))
+        return stats(self._service, self._keeper, self._started)
 
-    async def metrics(self, request: Request) -> Response:
-        """For Prometheus."""
-        self._allow(request, "read")
+    async def metrics(self) -> Response:
+        """The metrics for Prometheus."""
         return Response(await self._metrics.page(), media_type=PROMETHEUS)
 
-    async def live(self, request: Request) -> Response:
+    async def live(self) -> Health:
         """The process answers."""
-        return _json(Health("live"))
+        return Health("live")
 
-    async def ready(self, request: Request) -> Response:
-        """The journal can be written: requests will be granted."""
+    async def ready(self) -> Response:
+        """The journal can be written."""
         failing = self._service.commits.failing
         if failing is None:
             return _json(Health("ready"))
         return _json(Health("not ready", f"the journal cannot be written: {failing}"), 503)
 
-    async def openapi(self, request: Request) -> Response:
-        """What can be asked here."""
+    async def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document."""
         service = self._service
         pools, dimension = tuple(service.deciders), service.state.dimension
-        return _json(openapi(pools, dimension, service.config.limits))
+        return openapi(pools, dimension, service.config.limits)
 
-    def _allow(self, request: Request, role: Role) -> None:
-        told = request.headers.get("authorization")
-        self._keys.allow(None if told is None else told.encode("latin-1"), role, monotonic())
+    def _route(self, endpoint: Endpoint[Any]) -> Callable[[Request], Awaitable[Response]]:
+        """Authorise, decode, call the handler, encode."""
+        handle = getattr(self, endpoint.name)
+        decoder = None if endpoint.request is None else msgspec.json.Decoder(endpoint.request)
+        limit = self._service.config.limits.body_bytes
+
+        async def respond(request: Request) -> Response:
+            if endpoint.role is not None:
+                authorization = request.headers.get("authorization")
+                header = None if authorization is None else authorization.encode("latin-1")
+                self._keys.allow(header, endpoint.role, monotonic())
+            body = None
+            if decoder is not None:
+                body = await read_body(request.scope, request.receive, limit)
+            arguments = {name: _parameter(request, name) for name in endpoint.parameters}
+            if decoder is not None and body is not None:
+                arguments["body"] = decoded(decoder, body)
+            answer = await handle(**arguments)
+            return answer if isinstance(answer, Response) else _json(answer)
+
+        return respond
 
 
-def _place(request: Request) -> tuple[str, str]:
+def _parameter(request: Request, name: str) -> Any:
+    value = request.path_params[name]
+    kind = PARAMETERS.get(name)
+    if kind is None:
+        return value
     try:
-        article = msgspec.convert(request.path_params["article"], ArticleId)
+        value.encode()
+        return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise Refused(422, "bad_request", f"the article's id: {error}") from None
-    try:
-        article.encode()
+        raise ApiError(422, "bad_request", f"{name}: {error}") from None
     except UnicodeEncodeError:
-        raise Refused(422, "bad_request", "the article's id is not UTF-8") from None
-    return request.path_params["pool"], article
+        raise ApiError(422, "bad_request", f"{name}: not valid UTF-8") from None
 
 
 def _json(record: Any, status: int = 200) -> Response:

@@ -1,38 +1,40 @@
-"""The ASGI application: the two hot routes first, then Starlette's."""
+"""The ASGI application: the hot routes first, then the rest."""
 
 from __future__ import annotations
 
 import logging
 from time import perf_counter
-from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from topstory.serving.api.errors import Refused
-from topstory.serving.http.asgi import Gone, refuse
-from topstory.serving.http.hot_routes import Answering, HotRoute, decide_route, feedback_route
-from topstory.serving.http.metrics import Requests
+from topstory.serving.api.endpoints import ENDPOINTS, METHODS
+from topstory.serving.api.errors import ApiError
+from topstory.serving.http.asgi import ClientDisconnected, send_error
+from topstory.serving.http.hot_routes import DecisionService, hot_routes
+from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.security.api_keys import Keys
 
 log = logging.getLogger("topstory.serving")
 
 
 class App:
-    """Finds the route, counts the request, and turns every refusal into an answer.
+    """Finds the route, counts the request, and turns every exception into an error response.
 
-    What `rest` answers is not counted here where it is counted elsewhere.
+    With `count_rest=False` the requests that `rest` answers are not counted: somebody else does.
     """
 
     def __init__(
-        self, service: Answering, keys: Keys, rest: ASGIApp, requests: Requests, counts: bool = True
+        self,
+        service: DecisionService,
+        keys: Keys,
+        rest: ASGIApp,
+        requests: RequestCounts,
+        count_rest: bool = True,
     ) -> None:
-        self.requests, self._rest, self._counts = requests, rest, counts
-        self.hot: dict[str, HotRoute[Any]] = {
-            "/v1/decide": decide_route(service, keys),
-            "/v1/feedback": feedback_route(service, keys),
-        }
+        self.requests, self._rest, self._count_rest = requests, rest, count_rest
+        self.hot = hot_routes(service, keys)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -45,33 +47,33 @@ class App:
             nonlocal began
             message = await receive()
             if message["type"] == "http.request" and not message.get("more_body", False):
-                began = perf_counter()  # how slowly it was sent is not our time
+                began = perf_counter()  # a slow upload is not our time
             return message
 
         hot = self.hot.get(scope["path"])
         try:
             if hot is None:
                 status = await self._answer(scope, timed, send)
-            elif scope["method"] != "POST":
-                raise Refused(405, "wrong_method", f"{scope['path']} takes POST")
+            elif scope["method"] != hot.method:
+                raise ApiError(405, "wrong_method", f"{scope['path']} takes {hot.method}")
             else:
                 await hot(scope, timed, send)
                 status = 200
-        except Gone:
+        except ClientDisconnected:
             return
-        except Refused as refused:
-            status = refused.status
-            await refuse(send, refused)
+        except ApiError as error:
+            status = error.status
+            await send_error(send, error)
         except Exception:
-            # Whatever it was, nobody outside learns more than that it was our fault.
+            # The details go to the log, never to the client.
             log.exception("a request failed unexpectedly")
             status = 500
-            await refuse(send, Refused(500, "internal_error", "the service made a mistake"))
-        if hot is not None or self._counts:
+            await send_error(send, ApiError(500, "internal_error", "internal error"))
+        if hot is not None or self._count_rest:
             self.requests.count(scope["path"] if hot else "other", status, perf_counter() - began)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> int:
-        """By one of the other routes; the status of the answer."""
+        """Answer by one of the other routes; returns the status."""
         status = 0
 
         async def noted(message: Message) -> None:
@@ -80,30 +82,30 @@ class App:
                 status = message["status"]
             await send(message)
 
-        scope["app"] = self  # then the router raises what it cannot answer
+        scope["app"] = self  # so that the router raises HTTPException instead of answering itself
         try:
             await self._rest(scope, receive, noted)
         except HTTPException as error:
-            raise _of_starlette(error) from None
+            raise _from_starlette(error) from None
         return status
 
 
 def with_cors(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
-    """The application, for pages of these sites too."""
+    """The application, callable from pages of these sites too."""
     if not origins:
         return app
     return CORSMiddleware(
         app,
         allow_origins=origins,
-        allow_methods=["GET", "POST", "PUT", "DELETE"],
+        allow_methods=sorted({each.method for each in ENDPOINTS}, key=METHODS.index),
         allow_headers=["authorization", "content-type"],
         max_age=600,
     )
 
 
-def _of_starlette(error: HTTPException) -> Refused:
+def _from_starlette(error: HTTPException) -> ApiError:
     if error.status_code == 404:
-        return Refused(404, "unknown_path", "there is nothing at this path")
+        return ApiError(404, "unknown_path", "there is nothing at this path")
     if error.status_code == 405:
-        return Refused(405, "wrong_method", "this path does not take this method")
-    return Refused(error.status_code, "refused", str(error.detail))
+        return ApiError(405, "wrong_method", "this path does not support this method")
+    return ApiError(error.status_code, "refused", str(error.detail))

@@ -1,4 +1,4 @@
-"""From a request's bytes to an answer's: what every route shares."""
+"""ASGI helpers that all routes share: read a body, send a response or an error."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 
 JSON = b"application/json"
 _encoder = msgspec.json.Encoder()
 
 
-class Gone(Exception):
-    """The client went away before its request was whole."""
+class ClientDisconnected(Exception):
+    """The client disconnected before its request was complete."""
 
 
 def header(scope: Scope, name: bytes) -> bytes | None:
-    """A header's value."""
+    """The value of a header."""
     for key, value in scope["headers"]:
         if key == name:
             return bytes(value)
@@ -26,67 +26,60 @@ def header(scope: Scope, name: bytes) -> bytes | None:
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """The whole body, unless it is longer than allowed."""
-    told = header(scope, b"content-length")
-    if told is not None and (not told.isdigit() or int(told) > limit):
-        raise too_long(limit)
-    message = await receive()
-    if message["type"] != "http.request":
-        raise Gone
-    body: bytes = message.get("body", b"")
-    if len(body) > limit:
-        raise too_long(limit)
-    if not message.get("more_body", False):
-        return body
-    parts, length = [body], len(body)
+    """The whole body. Raises if it is longer than `limit` bytes."""
+    length = header(scope, b"content-length")
+    if length is not None and (not length.isdigit() or int(length) > limit):
+        raise body_too_long(limit)
+    parts: list[bytes] = []
+    received = 0
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            raise Gone
+            raise ClientDisconnected
         parts.append(message.get("body", b""))
-        length += len(parts[-1])
-        if length > limit:
-            raise too_long(limit)
+        received += len(parts[-1])
+        if received > limit:
+            raise body_too_long(limit)
         if not message.get("more_body", False):
-            return b"".join(parts)
+            return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def too_long(limit: int) -> Refused:
-    """The body is longer than allowed."""
-    return Refused(413, "body_too_long", f"a body has {limit} bytes at most")
+def body_too_long(limit: int) -> ApiError:
+    """The error for a body above the limit."""
+    return ApiError(413, "body_too_long", f"a request body may have at most {limit} bytes")
 
 
-async def answer(send: Send, status: int, body: Any, *headers: tuple[bytes, bytes]) -> None:
+async def send_json(send: Send, status: int, record: Any, *headers: tuple[bytes, bytes]) -> None:
     """Send a record as JSON."""
-    await answer_bytes(send, status, _encoder.encode(body), JSON, *headers)
+    await send_bytes(send, status, _encoder.encode(record), *headers)
 
 
-async def answer_bytes(
-    send: Send, status: int, content: bytes, kind: bytes, *headers: tuple[bytes, bytes]
+async def send_bytes(
+    send: Send, status: int, content: bytes, *headers: tuple[bytes, bytes]
 ) -> None:
-    """Send bytes."""
+    """Send a body that is JSON already."""
     length = (b"content-length", str(len(content)).encode())
     await send(
         {
             "type": "http.response.start",
             "status": status,
-            "headers": [(b"content-type", kind), length, *headers],
+            "headers": [(b"content-type", JSON), length, *headers],
         }
     )
     await send({"type": "http.response.body", "body": content})
 
 
-async def refuse(send: Send, refused: Refused) -> None:
-    """Send why not."""
-    await answer(send, refused.status, refused.answer, *extra_headers(refused.status))
+async def send_error(send: Send, error: ApiError) -> None:
+    """Send an error response."""
+    await send_json(send, error.status, error.answer, *error_headers(error.status))
 
 
-def extra_headers(status: int) -> list[tuple[bytes, bytes]]:
-    """What a refusal of this status comes with."""
+def error_headers(status: int) -> list[tuple[bytes, bytes]]:
+    """The extra headers of an error with this status."""
     if status in (429, 503):
         return [(b"retry-after", b"1")]
     if status == 401:
         return [(b"www-authenticate", b"Bearer")]
     if status == 413:
-        return [(b"connection", b"close")]  # whatever is still coming is not read
+        return [(b"connection", b"close")]  # the rest of the body is not read
     return []

@@ -1,100 +1,45 @@
-"""The OpenAPI description, from the same types that decode the requests."""
+"""The OpenAPI document, generated from the table of endpoints and its message types."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
+from topstory.serving.api.endpoints import ENDPOINTS, PARAMETERS, Endpoint
 from topstory.serving.api.errors import ErrorAnswer
-from topstory.serving.api.messages import (
-    Acknowledged,
-    ArticleId,
-    ArticleRequest,
-    ArticleView,
-    DecideRequest,
-    Decision,
-    FeedbackRequest,
-    Health,
-    RemovedAnswer,
-    Stats,
-)
 from topstory.serving.config.schema import LimitsConfig
 
-TYPES: tuple[Any, ...] = (
-    *(DecideRequest, Decision, FeedbackRequest, Acknowledged, ArticleRequest, ArticleView),
-    *(RemovedAnswer, Stats, Health, ErrorAnswer),
-)
+Schema = dict[str, Any]
+_REFERENCE = "#/components/schemas/{name}"
 
 
 @cache
 def openapi(pools: tuple[str, ...], dimension: int, limits: LimitsConfig) -> dict[str, Any]:
-    """The document of a service with these pools, so many numbers in a context, and these limits.
+    """The document of a service with these pools, context length and limits.
 
     >>> sorted(openapi(("front",), 6, LimitsConfig())["paths"])[-1]
     '/v1/stats'
     """
-    _, components = msgspec.json.schema_components(
-        TYPES, ref_template="#/components/schemas/{name}"
+    described = [endpoint for endpoint in ENDPOINTS if endpoint.described]
+    kinds = [kind for endpoint in described for kind in (endpoint.request, endpoint.response)]
+    schemas, components = msgspec.json.schema_components(
+        [*(kind for kind in kinds if kind is not None), ErrorAnswer], ref_template=_REFERENCE
     )
-    bounds = {"minimum": -limits.magnitude, "maximum": limits.magnitude}
-    user = _numbers(components["DecideRequest"]["properties"]["user"])
-    user |= {"minItems": dimension, "maxItems": dimension}
-    for numbers in (user, _numbers(components["ArticleRequest"]["properties"]["features"])):
-        numbers["items"] |= bounds
-    components["FeedbackRequest"]["properties"]["payoff"] |= bounds
-    pool = {"type": "string", "enum": list(pools)}
-    article = "/v1/pools/{pool}/articles/{article}"
-    paths: dict[str, dict[str, Any]] = {
-        "/v1/decide": {
-            "post": _operation(
-                *("decide", "Show an article to a user", "decide"),
-                body=_one_or_many(DecideRequest, limits.batch),
-                answer=_one_or_refused(Decision),
-            )
-        },
-        "/v1/feedback": {
-            "post": _operation(
-                *("feedback", "Say what a decision paid", "feedback"),
-                body=_one_or_many(FeedbackRequest, limits.batch),
-                answer=_one_or_refused(Acknowledged),
-            )
-        },
-        "/v1/pools/{pool}/articles": {
-            "get": _operation(
-                *("articles", "Every article of a pool, and how it does", "read"),
-                answer={"type": "array", "items": _ref(ArticleView)},
-            ),
-            "parameters": [_parameter("pool", pool)],
-        },
-        article: {
-            "get": _operation("article", "One article", "read", answer=_ref(ArticleView)),
-            "put": _operation(
-                *("put_article", "Add an article, or change it", "edit"),
-                body=_ref(ArticleRequest),
-                answer=_ref(ArticleView),
-            ),
-            "delete": _operation(
-                "remove_article", "Forget an article", "edit", answer=_ref(RemovedAnswer)
-            ),
-            "parameters": [
-                _parameter("pool", pool),
-                _parameter("article", msgspec.json.schema(ArticleId)),
-            ],
-        },
-        "/v1/stats": {"get": _operation("stats", "The service", "read", answer=_ref(Stats))},
-        "/metrics": {
-            "get": _operation("metrics", "For Prometheus", "read", answer=None),
-        },
-        "/health/live": {
-            "get": _operation("live", "The process answers", None, answer=_ref(Health))
-        },
-        "/health/ready": {
-            "get": _operation("ready", "Requests will be granted", None, answer=_ref(Health))
-        },
-    }
+    found = iter(schemas)
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in described:
+        request = None if endpoint.request is None else next(found)
+        operations = paths.setdefault(endpoint.path, {})
+        operations[endpoint.method.lower()] = _operation(
+            endpoint, request, next(found), limits.batch
+        )
+        if endpoint.parameters:
+            operations["parameters"] = [_parameter(name, pools) for name in endpoint.parameters]
+    _set_limits(components, dimension, limits.magnitude)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -111,60 +56,64 @@ def openapi(pools: tuple[str, ...], dimension: int, limits: LimitsConfig) -> dic
 
 
 def _operation(
-    name: str,
-    words: str,
-    role: str | None,
-    *,
-    answer: dict[str, Any] | None,
-    body: dict[str, Any] | None = None,
+    endpoint: Endpoint[Any], request: Schema | None, response: Schema, batch: int
 ) -> dict[str, Any]:
-    content = (
-        {"text/plain": {"schema": {"type": "string"}}}
-        if answer is None
-        else {"application/json": {"schema": answer}}
-    )
-    told: dict[str, Any] = {
-        "operationId": name,
-        "summary": words,
+    error = {"$ref": _REFERENCE.format(name=ErrorAnswer.__name__)}
+    if endpoint.batch:
+        request = _one_or_many(request, {"items": request, "maxItems": batch})
+        response = _one_or_many(response, {"items": {"anyOf": [response, error]}})
+    kind = "text/plain" if endpoint.response is str else "application/json"
+    content = {kind: {"schema": response}}
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
         "responses": {
-            "200": {"description": "granted", "content": content},
+            "200": {"description": "success", "content": content},
+            **{
+                str(status): {"description": why, "content": content}
+                for status, why in endpoint.statuses
+            },
             "default": {
-                "description": "refused; `reason` is for machines, `message` for people",
-                "content": {"application/json": {"schema": _ref(ErrorAnswer)}},
+                "description": "error; `reason` is for programs, `message` for people",
+                "content": {"application/json": {"schema": error}},
             },
         },
     }
-    if name == "ready":
-        told["responses"]["503"] = {"description": "not ready", "content": content}
-    if role is not None:
-        told["security"] = [{"key": []}]
-        told["description"] = f"Needs a key with the role `{role}`."
-    if body is not None:
-        told["requestBody"] = {
+    if endpoint.role is not None:
+        operation["security"] = [{"key": []}]
+        operation["description"] = f"Requires a key with the role `{endpoint.role}`."
+    if request is not None:
+        operation["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": body}},
+            "content": {"application/json": {"schema": request}},
         }
-    return told
+    return operation
 
 
-def _ref(kind: type) -> dict[str, Any]:
-    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+def _one_or_many(one: Schema | None, many: Schema) -> Schema:
+    return {"anyOf": [one, {"type": "array", **many}]}
 
 
-def _numbers(field: dict[str, Any]) -> dict[str, Any]:
-    """The part of a field's description that says which arrays it takes."""
-    found: dict[str, Any] = next(kind for kind in field["anyOf"] if kind["type"] == "array")
-    return found
-
-
-def _one_or_many(kind: type, most: int) -> dict[str, Any]:
-    return {"anyOf": [_ref(kind), {"type": "array", "items": _ref(kind), "maxItems": most}]}
-
-
-def _one_or_refused(kind: type) -> dict[str, Any]:
-    each = {"anyOf": [_ref(kind), _ref(ErrorAnswer)]}
-    return {"anyOf": [_ref(kind), {"type": "array", "items": each}]}
-
-
-def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+def _parameter(name: str, pools: Iterable[str]) -> Schema:
+    schema = (
+        {"type": "string", "enum": list(pools)}
+        if name == "pool"
+        else msgspec.json.schema(PARAMETERS.get(name, str))
+    )
     return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _set_limits(components: dict[str, Any], dimension: int, magnitude: float) -> None:
+    """Add the bounds that only the configuration knows."""
+    bounds = {"minimum": -magnitude, "maximum": magnitude}
+    user = _numbers(components["DecideRequest"]["properties"]["user"])
+    user |= {"minItems": dimension, "maxItems": dimension}
+    for numbers in (user, _numbers(components["ArticleRequest"]["properties"]["features"])):
+        numbers["items"] |= bounds
+    components["FeedbackRequest"]["properties"]["payoff"] |= bounds
+
+
+def _numbers(field: Schema) -> Schema:
+    """The part of a field's schema that describes its arrays."""
+    found: Schema = next(kind for kind in field["anyOf"] if kind["type"] == "array")
+    return found

@@ -1,4 +1,4 @@
-"""Sockets that listen, and the HTTP server behind each."""
+"""Listening sockets, and the HTTP server behind each."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from topstory.serving.config.schema import Config
-from topstory.serving.http.fast_path.exchange import Express
-from topstory.serving.http.fast_path.protocol import Connected, guarded
+from topstory.serving.http.fast_path.exchange import FastRoutes
+from topstory.serving.http.fast_path.protocol import CountConnections, guarded
 
-BACKLOG = 2048  # connections that wait to be taken
+BACKLOG = 2048  # connections that may wait to be accepted
 
 Tell = Callable[[str], None]
 
@@ -20,22 +20,22 @@ Tell = Callable[[str], None]
 def http_server(
     app: ASGIApp,
     config: Config,
-    express: Express | None,
-    connected: Connected = lambda here: here,
+    fast_routes: FastRoutes | None,
+    count_connections: CountConnections = lambda here: here,
     lifespan: bool = True,
 ) -> uvicorn.Server:
-    """uvicorn, as it serves here."""
+    """uvicorn, configured for this service."""
     limits = config.limits
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            http=guarded(limits, express, connected),
+            http=guarded(limits, fast_routes, count_connections),
             loop="uvloop",
             ws="none",
             lifespan="on" if lifespan else "off",
             log_config=None,
             log_level=config.log_level,
-            access_log=False,  # it would cost half of a request
+            access_log=False,  # logging would take half of a request's time
             server_header=False,
             proxy_headers=False,
             timeout_keep_alive=limits.idle_seconds,
@@ -46,14 +46,14 @@ def http_server(
 
 
 def listen(config: Config, count: int = 1) -> list[socket.socket]:
-    """Sockets that listen: with several the kernel spreads connections over them.
+    """Listening sockets; the kernel spreads connections over several.
 
-    Several could also share the port with another service's, which would get a part of the visits:
-    that the port is free is found out with a socket that does not share.
+    Sockets that share a port could also share it with another service, which would then get some
+    of the requests. So a socket that does not share checks first that the port is free.
     """
     alone = _bound(config.host, config.port, share=False)
     if count == 1:
-        alone.listen(BACKLOG)  # who comes early waits
+        alone.listen(BACKLOG)  # early clients wait
         return [alone]
     port = alone.getsockname()[1]
     alone.close()
@@ -64,15 +64,15 @@ def listen(config: Config, count: int = 1) -> list[socket.socket]:
 
 
 def share(host: str, port: int) -> socket.socket:
-    """One more socket on a port that is shared; it gets connections once it listens."""
+    """One more socket on a shared port; it gets connections once it listens."""
     return _bound(host, port, share=True)
 
 
-def say_where(tell: Tell, config: Config, listening: socket.socket, made: bool) -> None:
-    """Print the address; and which API key is valid, if none was created now."""
+def announce(tell: Tell, config: Config, listening: socket.socket, new_key: bool) -> None:
+    """Print the address, and which key is in use unless a new one was just printed."""
     host, port = listening.getsockname()[:2]
     tell(f"topstory listening on http://{host}:{port}, data folder {config.data}")
-    if not made and not config.keys:
+    if not new_key and not config.keys:
         tell("Using the API key printed at first start. Run `topstory new-key` to create more.")
 
 
@@ -85,7 +85,7 @@ def _bound(host: str, port: int, share: bool) -> socket.socket:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         bound.bind((host, port))
         if not share:
-            bound.listen(0)  # only then it is sure that nobody else listens
+            bound.listen(0)  # only this proves that nobody else listens
     except OSError as error:
         bound.close()
         raise OSError(error.errno, f"{error.strerror}", f"{host}:{port}") from None

@@ -1,4 +1,4 @@
-"""What an editor or an operator sees."""
+"""Articles, pools and the service as editors and operators see them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from importlib.metadata import version
 from time import monotonic
 
 from topstory.kernels.compilation import Floats
-from topstory.serving.api.buckets import BUCKETS, Bucket
 from topstory.serving.api.messages import (
+    BUCKETS,
     ArticleView,
+    Bucket,
     BucketCounts,
     PoolStats,
     SegmentView,
@@ -24,17 +25,17 @@ from topstory.serving.state.pool import Article, Pool
 from topstory.serving.state.tally import Tally
 from topstory.serving.upkeep.keeper import Keeper
 
-AT_A_TIME = 64  # articles: a few milliseconds
+VIEWS_PER_TURN = 64  # articles in one turn of the event loop: a few milliseconds
 
 
 async def article_views(service: Service, pool_name: str) -> list[ArticleView]:
-    """Every article of a pool, some at a time: visitors are answered in between."""
+    """Every article of a pool, in several turns: other requests are answered in between."""
     pool = service.decider(pool_name).pool
     views: list[ArticleView] = []
     ids = list(pool.articles)
-    for done in range(0, len(ids), AT_A_TIME):
-        some = ids[done : done + AT_A_TIME]
-        there = [article for article in some if article in pool.articles]  # editors come in between
+    for done in range(0, len(ids), VIEWS_PER_TURN):
+        some = ids[done : done + VIEWS_PER_TURN]
+        there = [article for article in some if article in pool.articles]  # edits happen in between
         views += _views(pool, there, service.clock.now())
         await asyncio.sleep(0)
     return views
@@ -49,7 +50,7 @@ def article_view(service: Service, pool_name: str, article: str) -> ArticleView:
 
 
 def stats(service: Service, keeper: Keeper, since: float) -> Stats:
-    """The service as a whole; `since` is when it started, in steady seconds."""
+    """The state of the whole service; `since` is its start on the monotonic clock."""
     return Stats(
         version=version("topstory"),
         uptime_seconds=monotonic() - since,
@@ -81,7 +82,7 @@ def pool_stats(service: Service, name: str) -> PoolStats:
 
 
 def drift(pool: Pool) -> float:
-    """How far rounding has carried the pool's model."""
+    """How far the pool's model has drifted by rounding."""
     return pool.policy.model.drift() if pool.articles else 0.0
 
 

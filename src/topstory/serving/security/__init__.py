@@ -1,1 +1,1 @@
-"""Who may do what, and what is signed."""
+"""API keys, signed decision ids, and the files that hold secrets."""

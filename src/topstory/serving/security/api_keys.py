@@ -1,4 +1,4 @@
-"""API keys: who may do what. Only hashes are known here."""
+"""API keys, their roles and their rate limits. Only hashes of the keys are stored."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Protocol
 
-from topstory.serving.api.errors import Refused
-from topstory.serving.config.schema import KeyConfig, Role
+from topstory.serving.api.endpoints import Role
+from topstory.serving.api.errors import ApiError
+from topstory.serving.config.schema import KeyConfig
 
 
 @dataclass(eq=False)
@@ -20,84 +21,91 @@ class Key:
     name: str
     digest: bytes
     roles: frozenset[Role]
-    place: int  # where its rate is kept
+    place: int  # of its token bucket
 
 
 class Numbers(Protocol):
-    """A list of numbers, or memory that several processes share."""
+    """A list of numbers, or memory shared by several processes."""
 
     def __getitem__(self, place: int, /) -> float:
-        """One of them."""
+        """The number at a place."""
         ...
 
     def __setitem__(self, place: int, value: float, /) -> None:
-        """Another value."""
+        """Set the number at a place."""
         ...
 
 
-Left = tuple[Numbers, Numbers]  # of each key: its tokens, and when they were counted
+TokenBuckets = tuple[Numbers, Numbers]  # by key: its tokens, and when they were last counted
 
 
 class Keys:
     """All keys of a service.
 
-    A key is 256 random bits, so a plain SHA-256 of it cannot be guessed backwards; a slow hash
-    would protect words that people choose, and cost every request.
+    A key is 256 random bits, so a plain SHA-256 of it cannot be reversed. A slow hash protects
+    passwords that people choose; here it would only slow down every request.
     """
 
     def __init__(
-        self, told: Sequence[KeyConfig], rate: float, burst: int, left: Left | None = None
+        self,
+        configured: Sequence[KeyConfig],
+        rate: float,
+        burst: int,
+        buckets: TokenBuckets | None = None,
     ) -> None:
         self._rate, self._burst = rate, float(burst)
-        self._tokens, self._seen = left or ([float(burst)] * len(told), [0.0] * len(told))
+        count = len(configured)
+        self._tokens, self._counted = buckets or ([float(burst)] * count, [0.0] * count)
         self._keys = [
             Key(key.name, bytes.fromhex(key.sha256), frozenset(key.roles), place)
-            for place, key in enumerate(told)
+            for place, key in enumerate(configured)
         ]
 
     def allow(self, header: bytes | None, role: Role, now: float) -> Key:
-        """The key of an Authorization header, if it may; `now` is in steady seconds."""
-        key = self.entitled(header, role)
+        """Authorise a request and count it; `now` is on the monotonic clock."""
+        key = self.authorise(header, role)
         self.spend(key, now, 1)
         return key
 
-    def entitled(self, header: bytes | None, role: Role) -> Key:
+    def authorise(self, header: bytes | None, role: Role) -> Key:
         """The key of an Authorization header, if it has the role."""
-        key = self.find(header)
+        key = self.identify(header)
         if role not in key.roles:
-            raise Refused(403, "wrong_role", f"this key may not {role}")
+            raise ApiError(403, "wrong_role", f"this key does not have the role {role!r}")
         return key
 
-    def find(self, header: bytes | None) -> Key:
+    def identify(self, header: bytes | None) -> Key:
         """The key of an Authorization header, if it is known."""
         if header is None or header[:7].lower() != b"bearer ":
-            raise Refused(401, "no_key", "send `Authorization: Bearer KEY`")
+            raise ApiError(401, "no_key", "send `Authorization: Bearer KEY`")
         digest = sha256(header[7:].strip()).digest()
         found = None
-        for key in self._keys:  # all of them: how long it takes tells nothing
+        for key in self._keys:  # all of them: the time taken reveals nothing
             if hmac.compare_digest(digest, key.digest):
                 found = key
         if found is None:
-            raise Refused(401, "unknown_key", "this key is not known here")
+            raise ApiError(401, "unknown_key", "unknown API key")
         return found
 
     def spend(self, key: Key, now: float, requests: int) -> None:
-        """A token bucket: `rate` a second, and `burst` at once."""
+        """Take tokens for so many requests from the key's bucket; raises if there are too few."""
         place = key.place
-        # One that began before another was counted has nothing to add: its body came slowly, or
-        # another worker was faster.
-        passed = max(0.0, now - self._seen[place])
+        # A request that began before the last one was counted adds no tokens: its body was slow,
+        # or another worker was faster.
+        passed = max(0.0, now - self._counted[place])
         tokens = min(self._burst, self._tokens[place] + passed * self._rate)
         if passed:
-            self._seen[place] = now
+            self._counted[place] = now
         if tokens < min(requests, self._burst):
             self._tokens[place] = tokens
-            raise Refused(429, "rate_limit", f"this key may make {self._rate:g} requests a second")
+            raise ApiError(
+                429, "rate_limit", f"this key is limited to {self._rate:g} requests per second"
+            )
         self._tokens[place] = tokens - requests
 
 
 def new_key() -> tuple[str, str]:
-    """A new key, and the hash that a configuration has of it.
+    """A new key, and its hash for the configuration.
 
     >>> key, digest = new_key()
     >>> key[:3], len(digest)

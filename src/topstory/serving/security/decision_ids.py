@@ -1,4 +1,4 @@
-"""Decision ids that only this service can make, and that say when they expire."""
+"""Decision ids: signed by the service, with the time when they expire."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from hashlib import sha256
 from struct import Struct
 
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 
 _BODY = Struct("<QQ")  # number of the decision, when it expires
-_MAC = 16  # bytes of the HMAC-SHA256 that are kept
-_LENGTH = 43  # characters of 16 + 16 bytes
+_MAC_BYTES = 16  # of the HMAC-SHA256
+_TEXT_LENGTH = 43  # of 16 + 16 bytes in base64
 
 
 class _Mac:
-    """HMAC-SHA256 (RFC 2104) with the key's part done beforehand: 2 µs, and hmac.digest takes 5."""
+    """HMAC-SHA256 (RFC 2104) with the key hashed in advance: 2 µs, where hmac.digest takes 5."""
 
     def __init__(self, key: bytes) -> None:
         block = (sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
@@ -25,17 +25,17 @@ class _Mac:
         self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
 
     def of(self, message: bytes) -> bytes:
-        """The first bytes of the code."""
+        """The code of a message, truncated."""
         inner, outer = self._inner.copy(), self._outer.copy()
         inner.update(message)
         outer.update(inner.digest())
-        return outer.digest()[:_MAC]
+        return outer.digest()[:_MAC_BYTES]
 
 
 class Signer:
-    """Signs decisions; the last of its keys signs, and all of them are accepted.
+    """Signs decision ids with the last of its keys, and accepts those of all of them.
 
-    So a new key is added, and the old one taken away once its decisions have expired.
+    To rotate, add a key, and remove the old one once its decisions have expired.
 
     >>> signer = Signer({"k1": bytes(32)})
     >>> token = signer.sign(7, expires=1_000)
@@ -53,13 +53,13 @@ class Signer:
         """The id of a decision."""
         body = _BODY.pack(number, expires)
         mac = self._keys[self._current].of(body)
-        return f"{self._current}.{urlsafe_b64encode(body + mac)[:_LENGTH].decode()}"
+        return f"{self._current}.{urlsafe_b64encode(body + mac)[:_TEXT_LENGTH].decode()}"
 
     def check(self, token: str) -> tuple[int, int]:
-        """The number and expiry of a decision that this service made; else it is refused."""
+        """The number and expiry of a decision. Raises if this service did not sign the id."""
         key, _, text = token.partition(".")
         signing = self._keys.get(key)
-        if signing is None or len(text) != _LENGTH or not text.isascii():
+        if signing is None or len(text) != _TEXT_LENGTH or not text.isascii():
             raise _forged()
         try:
             raw = urlsafe_b64decode(text + "=")
@@ -73,11 +73,12 @@ class Signer:
 
 
 def new_secret() -> str:
-    """A secret for one more key, in hex."""
+    """A new signing secret, in hex."""
     return secrets.token_hex(32)
 
 
-def _forged() -> Refused:
-    return Refused(
-        403, "forged_decision", "this decision id was not made by this service, or its key is gone"
+def _forged() -> ApiError:
+    return ApiError(
+        *(403, "forged_decision"),
+        "this decision id was not signed by this service, or its signing key was removed",
     )

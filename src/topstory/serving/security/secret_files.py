@@ -1,4 +1,4 @@
-"""Keys that were made at the first start, kept in the data folder for its owner only."""
+"""Secrets that the first start creates in the data folder, readable by the owner only."""
 
 from __future__ import annotations
 
@@ -10,59 +10,60 @@ from typing import Any
 import msgspec
 
 from topstory.files import replaced_file, sync
+from topstory.serving.api.endpoints import ROLES
 from topstory.serving.config.loading import BadConfig
-from topstory.serving.config.schema import ROLES, Config, KeyConfig
+from topstory.serving.config.schema import Config, KeyConfig
 from topstory.serving.security.api_keys import new_key
 from topstory.serving.security.decision_ids import Signer, new_secret
 
-SIGNING = "# Signs decision ids. The last line signs, all are accepted.\n"
-KEYS = "# An API key with all roles, created at first start.\n"
+SIGNING_COMMENT = "# Secrets for decision ids. The last one signs, all are accepted.\n"
+KEYS_COMMENT = "# A key with all roles, created at the first start.\n"
 
 
 def signer_of(config: Config) -> Signer:
-    """Signs with the configured secrets, or with one that is made once."""
+    """A signer with the configured secrets, or with the one that the first start created."""
     return Signer({name: bytes.fromhex(secret) for name, secret in secrets_of(config).items()})
 
 
 def secrets_of(config: Config) -> dict[str, str]:
-    """The configured secrets by their ids, or one that is made once."""
-    told = config.signing
-    if not told:
+    """The configured secrets by id, or one that the first start creates."""
+    found = config.signing
+    if not found:
         path = Path(config.data) / "signing.toml"
         if not path.exists():
-            _write(path, f'{SIGNING}k1 = "{new_secret()}"\n')
-        told = _read(path)
-        if not told:
+            _write(path, f'{SIGNING_COMMENT}k1 = "{new_secret()}"\n')
+        found = _read(path)
+        if not found:
             raise BadConfig(
-                f"{path}: it holds no secret: restore it from a backup; if it is removed, another "
-                "is made, and ids of earlier decisions are refused"
+                f"{path}: the file has no secret. Restore it from a backup. If you delete it, the "
+                "next start creates a new secret, and ids of earlier decisions are rejected"
             )
-    return told
+    return found
 
 
 def keys_of(
     config: Config, tell: Callable[[str], None] = lambda words: None
 ) -> tuple[tuple[KeyConfig, ...], bool]:
-    """The configured keys, or one that is made and told once; whether it was made now."""
+    """The configured keys, or one created and printed at the first start; whether it is new."""
     if config.keys:
         return config.keys, False
     path = Path(config.data) / "keys.toml"
-    made = not path.exists()
-    if made:
+    new = not path.exists()
+    if new:
         key, digest = new_key()
-        # Printed before it is stored: if this process dies here, no key is valid that nobody saw.
+        # Before it is stored: if the process ends here, no key is in use that nobody has seen.
         tell(f"API key (all roles, shown only once): {key}")
-        _write(path, KEYS + key_entry("first", digest))
+        _write(path, KEYS_COMMENT + key_entry("first", digest))
     try:
-        return msgspec.convert(_read(path)["keys"], tuple[KeyConfig, ...]), made
+        return msgspec.convert(_read(path)["keys"], tuple[KeyConfig, ...]), new
     except (KeyError, msgspec.ValidationError):
         raise BadConfig(
-            f"{path}: contains no keys; remove it, and the next start creates one and prints it"
+            f"{path}: the file has no keys. Delete it, and the next start creates and prints one"
         ) from None
 
 
 def key_entry(name: str, digest: str, roles: tuple[str, ...] = ROLES) -> str:
-    """What a configuration says of a key.
+    """The lines of a configuration for a key.
 
     >>> print(key_entry("web", "0" * 4, ("decide",)), end="")
     [[keys]]
@@ -82,7 +83,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, text: str) -> None:
-    """There whole or not at all, and from the beginning with nobody else's eyes on it."""
+    """Replace the file whole; nobody but the owner can read it at any time."""
     with replaced_file(path, mode=0o600) as file:
         file.write(text.encode())
     # Again, and strictly: replaced_file accepts a file system that cannot sync folders.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from topstory.serving.api.buckets import BUCKETS
 from topstory.serving.api.errors import Refused
-from topstory.serving.api.messages import Decision, FeedbackRequest
+from topstory.serving.api.messages import BUCKETS, Decision, FeedbackRequest
 from topstory.serving.journal.records import Decided
 from topstory.serving.journal.times import moment
 from topstory.serving.security.decision_ids import Signer

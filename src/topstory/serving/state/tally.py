@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from topstory.serving.api.buckets import BUCKETS
+from topstory.serving.api.messages import BUCKETS
 
 
 class Tally(msgspec.Struct):

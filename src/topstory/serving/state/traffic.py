@@ -8,7 +8,7 @@ import numpy as np
 
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING, UNIFORM
 from topstory.kernels.compilation import Floats
-from topstory.serving.api.buckets import BUCKETS
+from topstory.serving.api.messages import BUCKETS
 from topstory.serving.config.schema import TrafficConfig
 
 assert (BUCKETS[LEARNING], BUCKETS[DEPLOYMENT], BUCKETS[UNIFORM]) == BUCKETS

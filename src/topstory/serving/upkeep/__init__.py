@@ -1,1 +1,1 @@
-"""What happens beside requests: snapshots, exports, backups."""
+"""Background work and maintenance: snapshots, archiving, exports, backups."""

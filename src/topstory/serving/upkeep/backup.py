@@ -1,7 +1,7 @@
-"""A copy of a data folder that a service can be started from, made while another one serves.
+"""Backup of a data folder while its service runs; a service can start from the copy.
 
-What is copied when is what makes the copies fit: snapshots before the journal, so that it has all
-records of theirs; the rest after it, so that whatever its records need is there already.
+The order makes the parts fit. Snapshots are copied before the journal, so that the journal has all
+of their records. The rest follows the journal, so that everything its records need is there.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from topstory.serving.journal.times import moment
 from topstory.serving.state.recovery import Starts, check_fits, goes_with, recover
 from topstory.serving.state.snapshots import UNREADABLE, Snapshots
 
-ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 SECRETS = ("keys.toml", "signing.toml")
 
 
 class BackedUp(msgspec.Struct, frozen=True):
-    """What was copied, and opened again."""
+    """A backup that was written and opened successfully."""
 
     out: str
     record: int  # the number of the last record
@@ -45,30 +45,30 @@ def back_up(
     file: Path | None = None,
     tell: Callable[[str], None] = lambda words: None,
 ) -> BackedUp:
-    """Copy what a service needs to go on, whole or not at all, and open the copy.
+    """Copy all that a service needs to continue, whole or not at all, and open the copy.
 
     Args:
-        config: of the service, which may be running.
-        out: the folder to make; there must be none.
-        file: the configuration, copied too.
-        tell: what is being done now.
+        config: the configuration of the service, which may be running.
+        out: the new folder; it must not exist.
+        file: the configuration file, copied too.
+        tell: called with what is being done.
     """
     if config.journal.url is not None:
         raise BadConfig(
-            "journal.url: this journal is in PostgreSQL, which has its own backup: copy the "
-            f"folders snapshots and start, {FEATURES} and *.toml of {config.data}, and then the "
-            "database, with pg_dump --schema=topstory"
+            "journal.url: this journal is in PostgreSQL; use its own backup. Copy the folders "
+            f"snapshots and start, {FEATURES} and *.toml from {config.data}, then the database, "
+            "with pg_dump --schema=topstory"
         )
     data = Path(config.data)
     if not (data / FILE).is_file():
-        raise FileNotFoundError(f"{data}: no service has kept a journal here")
+        raise FileNotFoundError(f"{data}: there is no journal in this folder")
     with replaced_folder(out, _refuse) as fresh:
-        fresh.chmod(0o700)  # contexts and secrets are nobody else's business
+        fresh.chmod(0o700)  # it holds contexts and secrets
         pruned = _copy_state(config, fresh, tell)
-        # After the journal: a pool's start is written before the record that opens it,
-        tell("copying the policies that pools began with")
+        # After the journal: a pool's start is written before the record that opens the pool,
+        tell("copying the initial policies")
         copy_folder(data / "start", fresh / "start")
-        # and an archive before its decisions are dropped.
+        # and an archive before its decisions are deleted from the journal.
         tell("copying the archive")
         archived = _copy_archive(data / "archive", fresh / "archive", pruned)
         _copy_files(data, fresh, file)
@@ -80,13 +80,13 @@ def back_up(
 
 
 def _refuse(out: Path) -> None:
-    raise FileExistsError(f"{out}: there is something already; a backup needs a new folder")
+    raise FileExistsError(f"{out}: already exists; a backup needs a new folder")
 
 
 def _copy_state(config: Config, fresh: Path, tell: Callable[[str], None]) -> int:
-    """Snapshots and the journal; the number below which its decisions are archived."""
+    """Copy snapshots and journal; returns the number below which decisions are archived."""
     data = Path(config.data)
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         tell("copying the snapshots")
         numbers = copy_snapshots(Snapshots(data / "snapshots"), fresh / "snapshots")
         tell("copying the journal")
@@ -96,17 +96,17 @@ def _copy_state(config: Config, fresh: Path, tell: Callable[[str], None]) -> int
             (last, _), pruned = copied.last(), copied.pruned()
         if not pruned or any(goes_with(number, pruned, last) for number in numbers):
             return pruned
-        # Since the snapshots were copied, newer ones were taken and what those have was archived.
+        # Meanwhile the service took newer snapshots, and archived what those contain.
         (fresh / FILE).unlink()
     raise ValueError(
-        f"{data}: the journal's first decisions are archived, and in {ATTEMPTS} attempts none of "
-        "its snapshots could be copied that goes with the rest: if the service's log says that "
-        "they are damaged, let it take new ones, else try again"
+        f"{data}: the journal's first decisions are archived, and in {MAX_ATTEMPTS} attempts no "
+        "snapshot could be copied that fits the rest. If the service's log says that snapshots "
+        "are damaged, let it take new ones; otherwise try again"
     )
 
 
 def copy_snapshots(source: Snapshots, target: Path) -> list[int]:
-    """Copy those that are whole; their numbers. The service may drop one at any moment."""
+    """Copy the intact snapshots; returns their numbers. The service may delete one meanwhile."""
     shutil.rmtree(target, ignore_errors=True)
     copies = Snapshots(target)
     whole = []
@@ -126,7 +126,7 @@ def copy_snapshots(source: Snapshots, target: Path) -> list[int]:
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """A folder and what is in it; an error names the first file that cannot be copied."""
+    """Copy a folder; an error names the first file that cannot be copied."""
     target.mkdir(parents=True)
     for entry in source.iterdir():
         if entry.is_dir():
@@ -136,9 +136,9 @@ def copy_folder(source: Path, target: Path) -> None:
 
 
 def _copy_archive(source: Path, target: Path, pruned: int) -> int:
-    """The rounds that the copied journal does not have any more; how many folders.
+    """Copy the rounds whose decisions the copied journal no longer has; returns how many folders.
 
-    It has the decisions of later ones itself: the service that is started from it archives them.
+    Later rounds are still in the journal; a service that starts from it archives them.
     """
     rounds = [
         each
@@ -161,7 +161,7 @@ def _copy_files(data: Path, fresh: Path, file: Path | None) -> None:
 
 
 def _opened(config: Config, fresh: Path) -> tuple[int, int]:
-    """As a start would: the number and time of the last record of the state that is in it."""
+    """Open the copy as a start would; returns the number and time of its last record."""
     with closing(SqliteJournal(fresh / FILE)) as journal:
         journal.check()
         starts, snapshots = Starts(fresh / "start"), Snapshots(fresh / "snapshots")
@@ -169,5 +169,7 @@ def _opened(config: Config, fresh: Path) -> tuple[int, int]:
         check_fits(state, config)
         last, at = journal.last()
         if state.number != last:
-            raise ValueError(f"the copy's state ends at record {state.number}, its journal {last}")
+            raise ValueError(
+                f"the copy's state ends at record {state.number}, its journal at {last}"
+            )
     return last, at

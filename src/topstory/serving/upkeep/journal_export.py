@@ -1,7 +1,8 @@
-"""The journal as an event log: what `topstory replay` reads.
+"""Export of the journal as an event log, for `topstory replay`.
 
-A decision is an event; its pool is what could have been shown then, and its propensity is over the
-whole traffic mix. The uniform bucket alone is a log of random exploration with propensities 1/K.
+A decision becomes an event. Its pool is what could be shown at that time, and its propensity is
+over the whole traffic mix. The uniform bucket alone is a random-exploration log with propensities
+1/K.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from topstory.serving.journal.journal import Journal
 from topstory.serving.journal.records import ArticleFacts, Decided, Opened, Placed, Removed
 from topstory.serving.state.pool import FOREVER, context
 
-CHUNK = 20_000  # events that are turned into columns at a time
+EVENTS_PER_BATCH = 20_000
 
 Part = Literal["all", "uniform"]
 Features = tuple[float, ...] | None
@@ -36,11 +37,11 @@ class Exported(msgspec.Struct, frozen=True):
     pool: str
     part: str
     events: int
-    open: int  # left out: their window is not over
+    open: int  # left out: feedback may still arrive
 
 
 class NothingToExport(ValueError):
-    """There is no decision that is final."""
+    """There is no final decision to export."""
 
 
 class _Event(NamedTuple):
@@ -59,21 +60,21 @@ def export(
     now: int = FOREVER,
     before: int = FOREVER,
 ) -> Exported:
-    """Write a pool's decisions as a log's folder, whole or not at all.
+    """Write the decisions of a pool as a log folder, whole or not at all.
 
     Args:
-        journal: of a service that may be running.
-        out: the folder; a log that is there is replaced.
+        journal: the journal; its service may be running.
+        out: the folder; an existing log is replaced.
         pool: which pool.
         part: all traffic, or the uniform bucket alone.
-        now: decisions whose window is not over by then are left out: their payoff may still come.
-        before: only records below this number.
+        now: decisions whose window ends later are left out: their payoff may still arrive.
+        before: export only records below this number.
     """
     past = History(journal, pool, part, now, before)
     events = 0
     with replaced_folder(out, check_replaceable) as fresh, Appender(fresh) as appender:
         batches = past.events()
-        while chunk := list(islice(batches, CHUNK)):
+        while chunk := list(islice(batches, EVENTS_PER_BATCH)):
             appender.append(past.columns(chunk))
             events += len(chunk)
         if events:
@@ -83,38 +84,38 @@ def export(
             raise NothingToExport(f"the journal has no pool {pool!r}; there are {listed}")
         else:
             raise NothingToExport(
-                f"pool {pool!r} has no decision to export yet ({past.open} still wait for feedback)"
+                f"pool {pool!r} has no decision to export yet ({past.open} may still get feedback)"
             )
     return Exported(pool, part, events, past.open)
 
 
 class History:
-    """A pool's decisions in order, each with the articles that could have been shown."""
+    """The decisions of a pool in order, each with the articles that could have been shown."""
 
     def __init__(self, journal: Journal, pool: str, part: Part, now: int, before: int) -> None:
         self._journal, self._pool, self._part = journal, pool, part
         self._now, self._before = now, before
         self._articles: dict[str, ArticleFacts] = {}
-        # A log's article has one row of features: what came back with others is another article.
+        # An article of a log has one row of features. One that returned with other features is new.
         self._names: dict[tuple[str, Features], str] = {}
         self._features: dict[str, Features] = {}  # by those names
         self._listed: dict[str, str] = {}  # names by id
-        self._pool_of: tuple[str, ...] = ()  # the names
-        self._holds = (0, 0)  # the times for which that list holds
+        self._listed_names: tuple[str, ...] = ()
+        self._valid = (0, 0)  # the times for which that list is valid
         self.open = 0
-        self.pools: list[str] = []  # all of the journal
+        self.pools: list[str] = []  # all pools of the journal
 
     def events(self) -> Iterator[_Event]:
-        """One after the other."""
+        """The events in order."""
         for entry, payoff in self._journal.history(self._before):
             record = entry.record
             if isinstance(record, Placed) and record.pool == self._pool:
                 self._articles[record.article.id] = record.article
                 self._name(record.article, entry.number)
-                self._holds = (0, 0)
+                self._valid = (0, 0)
             elif isinstance(record, Removed) and record.pool == self._pool:
                 self._articles.pop(record.article, None)
-                self._holds = (0, 0)
+                self._valid = (0, 0)
             elif isinstance(record, Decided) and record.pool == self._pool:
                 if self._part == "uniform" and record.bucket != UNIFORM:
                     continue
@@ -128,7 +129,7 @@ class History:
                 self.pools.append(record.pool)
 
     def columns(self, events: list[_Event]) -> EventLog:
-        """Events as a log."""
+        """A log of these events."""
         pools = list(dict.fromkeys(event.pool for event in events))
         numbers = {ids: number for number, ids in enumerate(pools)}
         known = {article for ids in pools for article in ids}
@@ -136,7 +137,9 @@ class History:
             article: self._features[article] for article in self._features if article in known
         }
         if len({None if row is None else len(row) for row in features.values()}) > 1:
-            features = dict.fromkeys(features)  # a log has one kind of features, or none
+            features = dict.fromkeys(
+                features
+            )  # the articles of a log have equally many features, or none
         sizes = np.array([len(event.pool) for event in events])
         mixed = [event.decided.propensity for event in events]
         return EventLog.from_arrays(
@@ -151,14 +154,14 @@ class History:
         )
 
     def _shown_from(self, at: int, decided: Decided) -> tuple[str, ...]:
-        if not self._holds[0] <= at < self._holds[1]:
+        if not self._valid[0] <= at < self._valid[1]:
             self._list(at)
         if not decided.exclude:
-            return self._pool_of
+            return self._listed_names
         return tuple(name for id, name in self._listed.items() if id not in decided.exclude)
 
     def _name(self, facts: ArticleFacts, number: int) -> None:
-        """By its id; if that had other features before, with the record's number too."""
+        """Name an article by its id; with the record number if the id had other features before."""
         if (facts.id, facts.features) not in self._names:
             name = facts.id
             while name in self._features:
@@ -176,5 +179,5 @@ class History:
                 begins, ends = (
                     (max(begins, edge), ends) if edge <= at else (begins, min(ends, edge))
                 )
-        self._listed, self._holds = listed, (begins, ends)
-        self._pool_of = tuple(listed.values())
+        self._listed, self._valid = listed, (begins, ends)
+        self._listed_names = tuple(listed.values())

@@ -1,9 +1,11 @@
-"""What a service does beside answering: it saves its state, and archives what is old."""
+"""Background work of a service: it saves snapshots, and archives old decisions."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from topstory.serving.journal.clock import SECOND
@@ -15,22 +17,43 @@ from topstory.serving.state.snapshots import Picture, Snapshots
 from topstory.serving.upkeep.journal_export import NothingToExport, Part, export
 
 DAY = 86_400 * SECOND
-GRACE = 60 * SECOND  # a payoff that came in time may still be on its way to the journal
-ROUND = 100_000  # decisions archived at a time: deleting them holds up a commit
+PAYOFF_GRACE = 60 * SECOND  # a payoff received in time may not be in the journal yet
+MAX_ARCHIVED_AT_ONCE = 100_000  # decisions: deleting them delays a commit
 
 log = logging.getLogger("topstory.serving")
 
 
 class Keeper:
-    """Takes snapshots now and then; moves old decisions from the journal to log folders."""
+    """Takes snapshots, and moves old decisions from the journal to log folders."""
 
     def __init__(self, service: Service, snapshots: Snapshots) -> None:
         self._service, self._snapshots = service, snapshots
         self.number = max(snapshots.numbers(), default=0)  # of the newest snapshot
         self.at = service.clock.now()
 
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Work in the background while the service runs; at the end commit, and save the state."""
+        service = self._service
+        working = asyncio.create_task(self.run())
+        try:
+            yield
+        finally:
+            working.cancel()
+            with suppress(asyncio.CancelledError):
+                await working
+            await service.commits.drain()
+            try:
+                await self.snapshot()
+            except OSError as error:  # nothing is lost: the next start only takes longer
+                log.error("could not write the last snapshot: %s", error)
+            await service.commits.drain()
+            service.commits.close()
+            service.looks.close()
+            log.info("stopped at record %d", service.state.number)
+
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Work until cancelled."""
         while True:
             await asyncio.sleep(self._service.config.journal.snapshot_seconds)
             try:
@@ -38,13 +61,13 @@ class Keeper:
                 if self._service.config.journal.archive_days is not None:
                     await self.archive()
             except (OSError, ValueError, JournalError) as error:
-                # The journal has everything: a snapshot only makes the next start faster.
-                log.error("no snapshot or archive was written: %s", error)
-            except Exception:  # the next round is tried all the same
-                log.exception("no snapshot or archive was written")
+                # Nothing is lost: a snapshot only makes the next start faster.
+                log.error("could not write a snapshot or archive: %s", error)
+            except Exception:  # the next round may succeed
+                log.exception("could not write a snapshot or archive")
 
     async def snapshot(self) -> None:
-        """Save the state as it is now, if it changed."""
+        """Save the state, if it has changed."""
         if self._service.state.number == self.number or self._service.commits.broken:
             return
         picture = Picture.of(self._service.state)
@@ -52,10 +75,10 @@ class Keeper:
         self.number, self.at = picture.number, self._service.clock.now()
 
     async def archive(self) -> int:
-        """Move decisions that are old and final to log folders; how many records went.
+        """Move old, final decisions to log folders; returns how many records were moved.
 
-        Only those that the older snapshot has, with their payoffs: the newer one could be lost,
-        and the state could still be made again.
+        Only decisions that the older snapshot has, with their payoffs, are moved: if the newer
+        snapshot is lost, the state can still be rebuilt.
         """
         service = self._service
         days = service.config.journal.archive_days
@@ -64,23 +87,23 @@ class Keeper:
             return 0
         age = max(int(days * DAY), int(service.config.window_seconds * SECOND))
         before = await asyncio.to_thread(self._write, service.clock.now(), age, kept[-1])
-        gone: list[int] = []
+        moved: list[int] = []
         if before:
-            await service.commits.run(lambda: gone.append(service.journal.prune(before)))
-        return sum(gone)
+            await service.commits.run(lambda: moved.append(service.journal.prune(before)))
+        return sum(moved)
 
     def _write(self, now: int, age: int, saved: int) -> int:
-        """Archive what is old enough; the number of the first record that is not, or 0."""
+        """Archive what is old enough; returns the first record number that is not, or 0."""
         journal = self._service.journal.again()
         try:
             unsaved = journal.first_paid_after(saved)
             before = _first_young(journal, now, age, min(saved + 1, unsaved or FOREVER))
             begun = self._begun(journal.pruned())
             if begun is not None:
-                # Its folders may be written already: under the same name they are written anew,
-                # where those of a larger round would stand beside them, with the same events.
+                # An unfinished round is repeated under the same names. A larger one would leave its
+                # folders beside new ones, with the same events.
                 if begun > before:
-                    log.info("the archive's round %d waits for its decisions to be old", begun)
+                    log.info("round %d of the archive waits until its decisions are old", begun)
                 before = begun if begun <= before else 0
             if before:
                 for pool in self._service.state.pools:
@@ -90,7 +113,7 @@ class Keeper:
             journal.close()
 
     def _begun(self, pruned: int) -> int | None:
-        """The first round whose decisions are still in the journal, though a folder has them."""
+        """The first round with a folder whose decisions are still in the journal."""
         folders = (Path(self._service.config.data) / "archive").glob("*/*-*")
         numbers = [folder.name.partition("-")[0] for folder in folders]
         return min(
@@ -104,18 +127,18 @@ class Keeper:
             try:
                 export(journal, folder / f"{before:012d}-{part}", pool, part, before=before)
             except NothingToExport as error:
-                log.info("not archived: %s", error)
+                log.info("nothing to archive: %s", error)
 
 
 def _first_young(journal: Journal, now: int, age: int, below: int) -> int:
-    """The number after the last decision that is old and final; 0 if there is none to archive."""
+    """The number after the last decision that is old and final; 0 if there is none."""
     before, old = 0, 0
     for entry, _ in journal.history(below):
-        if entry.at >= now - age or old == ROUND:
+        if entry.at >= now - age or old == MAX_ARCHIVED_AT_ONCE:
             break
         if isinstance(entry.record, Decided):
-            # By its own window: the configuration's may have been another one then.
-            if entry.record.expires >= now - GRACE:
+            # By its own window: the configured one may have changed since.
+            if entry.record.expires >= now - PAYOFF_GRACE:
                 break
             before, old = entry.number + 1, old + 1
     return before

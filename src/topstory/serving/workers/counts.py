@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from topstory.serving.config.feature_model import FeatureModel
-from topstory.serving.http.metrics import Requests
+from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.workers.shared_memory.mirror import Mirror
 from topstory.serving.workers.wire import Counted
 
@@ -11,7 +11,9 @@ from topstory.serving.workers.wire import Counted
 class Counts:
     """A worker's: what it has not told yet."""
 
-    def __init__(self, requests: Requests, mirror: Mirror, features: FeatureModel | None) -> None:
+    def __init__(
+        self, requests: RequestCounts, mirror: Mirror, features: FeatureModel | None
+    ) -> None:
         self._requests, self._mirror = requests, mirror
         self._unknown = {} if features is None else features.unknown
 
@@ -28,10 +30,10 @@ class Counts:
         return told
 
 
-def add(told: Counted, requests: Requests) -> None:
+def add(told: Counted, requests: RequestCounts) -> None:
     """Add what a worker told to the sum.
 
-    >>> requests, took = Requests(), [3] + [0] * 12
+    >>> requests, took = RequestCounts(), [3] + [0] * 12
     >>> for _ in range(2):
     ...     add(Counted([("/v1/decide", 200, 3)], [("/v1/decide", took, 0.5)], 0, {}), requests)
     >>> requests.statuses["/v1/decide", 200], requests.latencies["/v1/decide"].total

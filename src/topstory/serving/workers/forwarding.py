@@ -1,4 +1,4 @@
-"""Requests that only the learner can answer: a worker hands them over as they came."""
+"""Requests that only the learner can answer: a worker forwards them unchanged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from topstory.serving.http.asgi import Gone, header, read_body
+from topstory.serving.api.errors import ApiError
+from topstory.serving.http.asgi import ClientDisconnected, header, read_body
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.workers.frontend import Say
 from topstory.serving.workers.wire import Answered, Forwarded
@@ -24,8 +25,7 @@ class Forwarding:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request by ASGI."""
         body = b""
-        if scope["method"] == "PUT":  # nothing else that is forwarded has a body
-            self._keys.find(header(scope, b"authorization"))  # before a stranger's body is read
+        if _has_body(scope) and self._knows_key(scope):
             body = await read_body(scope, receive, self._limit)
         self._number += 1
         answer = self._waiting[self._number] = asyncio.get_running_loop().create_future()
@@ -40,16 +40,29 @@ class Forwarding:
                 body,
             )
         )
-        told = await answer
-        start: dict[str, Any] = {"status": told.status, "headers": told.headers}
+        answered = await answer
+        start: dict[str, Any] = {"status": answered.status, "headers": answered.headers}
         await send({"type": "http.response.start", **start})
-        await send({"type": "http.response.body", "body": told.body})
+        await send({"type": "http.response.body", "body": answered.body})
 
     def heard(self, message: Answered) -> None:
-        """What the learner says."""
+        """Take the learner's answer."""
         waiting = self._waiting.pop(message.first)
-        if not waiting.done():  # the client may have gone
+        if not waiting.done():  # the client may have disconnected
             waiting.set_result(message)
+
+    def _knows_key(self, scope: Scope) -> bool:
+        """Bodies of unknown clients are not buffered: the learner needs only their headers."""
+        try:
+            self._keys.identify(header(scope, b"authorization"))
+        except ApiError:
+            return False
+        return True
+
+
+def _has_body(scope: Scope) -> bool:
+    length = header(scope, b"content-length")
+    return length not in (None, b"0") or header(scope, b"transfer-encoding") is not None
 
 
 async def answered(app: ASGIApp, asked: Forwarded) -> Answered:
@@ -82,6 +95,6 @@ async def answered(app: ASGIApp, asked: Forwarded) -> Answered:
 
     try:
         await app(scope, receive, send)
-    except Gone:  # it never goes: the body is here
+    except ClientDisconnected:  # cannot happen: the body is here
         status = 500
     return Answered(asked.first, status, headers, b"".join(parts))

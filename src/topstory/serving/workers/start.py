@@ -11,10 +11,11 @@ import msgspec
 import uvloop
 
 from topstory.serving.config.schema import Config
-from topstory.serving.http.admin_routes import EditorRoutes
+from topstory.serving.http.admin_routes import AdminRoutes
 from topstory.serving.http.app import App
-from topstory.serving.http.metrics import Metrics, Requests
-from topstory.serving.http.sockets import Tell, listen, say_where
+from topstory.serving.http.prometheus import Metrics
+from topstory.serving.http.request_counts import RequestCounts
+from topstory.serving.http.sockets import Tell, announce, listen
 from topstory.serving.journal.records import Entry, Placed, Removed
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, secrets_of, signer_of
@@ -22,7 +23,6 @@ from topstory.serving.service.service import Service
 from topstory.serving.state.recovery import Opening, open_folder
 from topstory.serving.state.warm_up import settle_down, warm_up
 from topstory.serving.upkeep.keeper import Keeper
-from topstory.serving.upkeep.life import life
 from topstory.serving.workers.learner import Learner
 from topstory.serving.workers.shared_memory.double_buffer import Writer
 from topstory.serving.workers.shared_memory.limits import Board
@@ -55,7 +55,7 @@ async def _serve(
     known = msgspec.structs.replace(
         config, keys=keys, signing=secrets_of(config), features=opening.kept_features
     )
-    limits, requests, writer = config.limits, Requests(), Writer()
+    limits, requests, writer = config.limits, RequestCounts(), Writer()
     board = Board(len(keys), config.workers)
     for place in range(len(keys)):
         board.tokens[place] = limits.burst
@@ -73,13 +73,13 @@ async def _serve(
         guard = Keys(keys, limits.rate, limits.burst, (board.tokens, board.seen))
         metrics = Metrics(service, keeper, requests, group.gather)
         metrics.add(group)
-        app = App(service, guard, EditorRoutes(service, keeper, guard, metrics).router(), requests)
-        async with life(service, keeper):
+        app = App(service, guard, AdminRoutes(service, keeper, guard, metrics).router(), requests)
+        async with keeper.lifespan():
             publisher.start()
             await group.begin(
                 lambda say: Learner(service, publisher, app, group.look, say), requests, publisher
             )
-            say_where(tell, config, listening[0], made)
+            announce(tell, config, listening[0], made)
             await told.wait()
             await group.end()
             publisher.stop()

@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from topstory.serving.config.schema import Config
-from topstory.serving.http.metrics import Requests
+from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.http.sockets import share
 from topstory.serving.workers.counts import add
 from topstory.serving.workers.shared_memory.double_buffer import Writer
@@ -35,7 +35,7 @@ class Group(Collector):
     def __init__(
         self, config: Config, listening: list[socket.socket], writer: Writer, board: Board
     ) -> None:
-        self._config, self._board, self._requests = config, board, Requests()
+        self._config, self._board, self._requests = config, board, RequestCounts()
         self._listening, self._shared = listening, [*writer.descriptors, board.descriptor]
         self._port = listening[0].getsockname()[1]
         # Before anything else: they import what they need while the learner reads the journal.
@@ -47,7 +47,7 @@ class Group(Collector):
     def _start(self, place: int) -> Member:
         return Member(place, [self._listening[place].fileno(), *self._shared])
 
-    async def begin(self, make: MakeLearner, requests: Requests, publisher: Publisher) -> None:
+    async def begin(self, make: MakeLearner, requests: RequestCounts, publisher: Publisher) -> None:
         """Talk to all, until each is ready to answer requests."""
         self._make, self._requests, self._publisher = make, requests, publisher
         for member in self.members:

@@ -20,8 +20,8 @@ from topstory.serving.api.errors import Refused
 from topstory.serving.config.feature_model import load_feature_model
 from topstory.serving.config.schema import Config
 from topstory.serving.http.app import App, with_cors
-from topstory.serving.http.fast_path.exchange import Express
-from topstory.serving.http.metrics import Requests
+from topstory.serving.http.fast_path.exchange import FastRoutes
+from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.http.sockets import http_server
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, signer_of
@@ -70,7 +70,7 @@ class Worker:
         logging.basicConfig(
             level=config.log_level.upper(), format="%(levelname)s %(name)s %(message)s"
         )
-        limits, requests = config.limits, Requests()
+        limits, requests = config.limits, RequestCounts()
         mirror = Mirror(config, self._reader)
         features = None if config.features is None else load_feature_model(config.features)
         self._front = front = Front(config, mirror, signer_of(config), features, link.say)
@@ -79,13 +79,13 @@ class Worker:
         board = Board(len(told), config.workers, self._board)
         keys = Keys(told, limits.rate, limits.burst, (board.tokens, board.seen))
         self._forwarding = forwarding = Forwarding(link.say, keys, limits.body_bytes)
-        app = App(front, keys, forwarding, requests, counts=False)
-        express = Express(app.hot, requests, pages=not config.cors_origins)
+        app = App(front, keys, forwarding, requests, count_rest=False)
+        fast_routes = FastRoutes(app.hot, requests, cors=bool(config.cors_origins))
         server = http_server(
             with_cors(app, config.cors_origins),
             config,
-            express,
-            connected=lambda here: board.connected(self._place, here),
+            fast_routes,
+            count_connections=lambda here: board.connected(self._place, here),
             lifespan=False,
         )
         self._mirror = mirror

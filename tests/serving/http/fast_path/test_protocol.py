@@ -1,4 +1,4 @@
-"""Connections that ask for more than they should get: the protocol alone, on loopback."""
+"""The protocol on its own: connections that break its limits, and how they are counted."""
 
 from __future__ import annotations
 
@@ -15,42 +15,41 @@ import uvicorn
 import uvloop
 from uvicorn.server import ServerState
 
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.config.schema import Config as ServiceConfig
 from topstory.serving.config.schema import KeyConfig, LimitsConfig
 from topstory.serving.http import app
 from topstory.serving.http.app import App
-from topstory.serving.http.asgi import answer, read_body
-from topstory.serving.http.fast_path.exchange import Express, Ride
+from topstory.serving.http.asgi import read_body, send_json
+from topstory.serving.http.fast_path.exchange import FastExchange, FastRoutes
 from topstory.serving.http.fast_path.protocol import GuardedProtocol, guarded
-from topstory.serving.http.hot_routes import decide_route
-from topstory.serving.http.metrics import Requests
+from topstory.serving.http.hot_routes import hot_routes
+from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.security.api_keys import Keys, new_key
 
 KEY, DIGEST = new_key()
 KEYS = Keys([KeyConfig(name="all", sha256=DIGEST)], rate=1e6, burst=1_000_000)
-STRANGER = b"POST /v1/decide HTTP/1.1\r\nhost: a\r\n"
-FRIEND = STRANGER + f"authorization: Bearer {KEY}\r\n".encode()
+ANONYMOUS = b"POST /v1/decide HTTP/1.1\r\nhost: a\r\n"
+WITH_KEY = ANONYMOUS + f"authorization: Bearer {KEY}\r\n".encode()
 
 
 class Nobody:
-    """A service that has nothing to show."""
+    """A service without articles."""
 
     config = ServiceConfig()
 
     def ask(self, asked: Any, reply: Any) -> None:
-        raise Refused(409, "no_article", "nothing to show")
+        raise ApiError(409, "no_article", "nothing to show")
 
     pay = ask
 
 
 @asynccontextmanager
 async def connected(
-    requests: Requests, limits: LimitsConfig
+    requests: RequestCounts, limits: LimitsConfig
 ) -> AsyncIterator[tuple[socket.socket, GuardedProtocol]]:
     """A client's end of one connection, and the protocol at the other."""
-    express = Express({"/v1/decide": decide_route(Nobody(), KEYS)}, requests)
-    kind = guarded(limits, express)
+    kind = guarded(limits, FastRoutes(hot_routes(Nobody(), KEYS), requests))
     config = uvicorn.Config(_no_app, log_config=None, timeout_keep_alive=limits.idle_seconds)
     made: list[GuardedProtocol] = []
 
@@ -79,33 +78,35 @@ async def connected(
 
 
 async def _no_app(scope: Any, receive: Any, send: Any) -> None:
-    raise AssertionError("nothing goes the ordinary way here")
+    raise AssertionError("no request goes by ASGI here")
 
 
-def test_a_stranger_is_known_by_the_headers_and_nothing_of_the_body_is_held() -> None:
-    async def come() -> None:
-        async with connected(Requests(), LimitsConfig()) as (client, protocol):
-            protocol.data_received(STRANGER + b"content-length: 100000\r\n\r\n" + b"x" * 90_000)
-            ride: Any = protocol.cycle
-            assert isinstance(ride, Ride)
-            assert ride.body == b""
+def test_unauthenticated_requests_are_rejected_before_the_body_is_buffered() -> None:
+    async def work() -> None:
+        async with connected(RequestCounts(), LimitsConfig()) as (client, protocol):
+            protocol.data_received(ANONYMOUS + b"content-length: 100000\r\n\r\n" + b"x" * 90_000)
+            exchange: Any = protocol.cycle
+            assert isinstance(exchange, FastExchange)
+            assert exchange.body == b""
             protocol.data_received(b"x" * 10_000)
             answer = await asyncio.get_running_loop().sock_recv(client, 65_536)
             assert answer.startswith(b"HTTP/1.1 401")
-            # However long it is: the key comes first, as it does on the ordinary way.
-            protocol.data_received(STRANGER + b"content-length: 3000000\r\n\r\n" + b"x" * 2_000_000)
+            # However long the body is: the key is checked first, as it is by ASGI.
+            protocol.data_received(
+                ANONYMOUS + b"content-length: 3000000\r\n\r\n" + b"x" * 2_000_000
+            )
             answer = await asyncio.get_running_loop().sock_recv(client, 65_536)
             assert answer.startswith(b"HTTP/1.1 401")
             assert b"www-authenticate: Bearer\r\n" in answer
 
-    uvloop.run(come())
+    uvloop.run(work())
 
 
 def test_a_body_in_many_pieces_costs_as_much_as_it_is_long() -> None:
-    async def come() -> float:
-        async with connected(Requests(), LimitsConfig()) as (client, protocol):
+    async def work() -> float:
+        async with connected(RequestCounts(), LimitsConfig()) as (client, protocol):
             began = time.process_time()
-            protocol.data_received(FRIEND + b"transfer-encoding: chunked\r\n\r\n")
+            protocol.data_received(WITH_KEY + b"transfer-encoding: chunked\r\n\r\n")
             for _ in range(900):
                 protocol.data_received(b"1\r\nx\r\n" * 1_000)
             protocol.data_received(b"0\r\n\r\n")
@@ -114,15 +115,15 @@ def test_a_body_in_many_pieces_costs_as_much_as_it_is_long() -> None:
             assert b"bad_json" in answer
             return took
 
-    assert uvloop.run(come()) < 4  # seconds; copying what there is for every piece takes far more
+    assert uvloop.run(work()) < 4  # seconds; copying what there is for every piece takes far more
 
 
-def test_who_reads_no_answers_is_not_read_from() -> None:
-    one = STRANGER + b"content-length: 0\r\n\r\n"
+def test_requests_are_not_read_while_the_client_reads_no_answers() -> None:
+    one = ANONYMOUS + b"content-length: 0\r\n\r\n"
 
-    async def come() -> None:
+    async def work() -> None:
         loop = asyncio.get_running_loop()
-        requests = Requests()
+        requests = RequestCounts()
         async with connected(requests, LimitsConfig()) as (client, protocol):
             await answers_pile_up(client, protocol, one)
             answered = requests.statuses["/v1/decide", 401]
@@ -134,22 +135,22 @@ def test_who_reads_no_answers_is_not_read_from() -> None:
                     read = read[-11:] + await loop.sock_recv(client, 1 << 20)
                     got += read.count(b"HTTP/1.1 401")
 
-    uvloop.run(come())
+    uvloop.run(work())
 
 
 async def until_lost(protocol: GuardedProtocol) -> None:
-    """The service lets the connection go."""
+    """Wait until the service closes the connection."""
     async with asyncio.timeout(60):
         while protocol in protocol.connections:
             await asyncio.sleep(0.01)
 
 
 async def answers_pile_up(client: socket.socket, protocol: GuardedProtocol, one: bytes) -> None:
-    """Ask and ask, and read nothing, until no more is taken."""
+    """Send requests and read nothing, until the service reads no more."""
     whole, sent, full = one * 40_000, 0, False
     async with asyncio.timeout(60):
         while not (full and protocol.flow.write_paused):
-            assert sent < len(whole), "it takes whatever it is sent"
+            assert sent < len(whole), "the service reads everything"
             try:
                 sent += client.send(whole[sent : sent + 4_096])
             except BlockingIOError:
@@ -159,13 +160,13 @@ async def answers_pile_up(client: socket.socket, protocol: GuardedProtocol, one:
             await asyncio.sleep(0)
 
 
-def test_who_reads_no_answers_is_hung_up_on() -> None:
-    async def come() -> None:
-        async with connected(Requests(), LimitsConfig(idle_seconds=1)) as (client, protocol):
-            await answers_pile_up(client, protocol, STRANGER + b"content-length: 0\r\n\r\n")
+def test_a_client_that_reads_no_answers_is_disconnected() -> None:
+    async def work() -> None:
+        async with connected(RequestCounts(), LimitsConfig(idle_seconds=1)) as (client, protocol):
+            await answers_pile_up(client, protocol, ANONYMOUS + b"content-length: 0\r\n\r\n")
             await until_lost(protocol)
 
-    uvloop.run(come())
+    uvloop.run(work())
 
 
 @pytest.mark.parametrize("limits", [LimitsConfig(idle_seconds=1, request_seconds=0.1)])
@@ -173,71 +174,71 @@ def test_who_reads_no_answers_is_hung_up_on() -> None:
 def test_a_last_answer_that_is_not_read_keeps_no_connection(
     limits: LimitsConfig, end: bytes
 ) -> None:
-    """Whether the client, the silence or the slowness ended it."""
+    """Whether the client, the idle timeout or the request timeout ended it."""
 
-    async def come() -> None:
-        async with connected(Requests(), limits) as (client, protocol):
+    async def work() -> None:
+        async with connected(RequestCounts(), limits) as (client, protocol):
             # More than is kept on the way, less than what a protocol is told of.
             protocol.transport.write(b"x" * 60_000)
             assert protocol.transport.get_write_buffer_size() > 0
-            client.send(STRANGER + end + b"\r\n")
+            client.send(ANONYMOUS + end + b"\r\n")
             await until_lost(protocol)
 
-    uvloop.run(come())
+    uvloop.run(work())
 
 
-def test_who_reads_slowly_is_waited_for() -> None:
+def test_a_client_that_reads_slowly_is_waited_for() -> None:
     length = 220_000
 
-    async def come() -> int:
+    async def work() -> int:
         loop = asyncio.get_running_loop()
-        async with connected(Requests(), LimitsConfig(idle_seconds=2)) as (client, protocol):
+        async with connected(RequestCounts(), LimitsConfig(idle_seconds=2)) as (client, protocol):
             protocol.transport.write(b"x" * length)
             got, began = 0, time.monotonic()
             while got < length:
                 got += len(await asyncio.wait_for(loop.sock_recv(client, 10_000), 60))
                 await asyncio.sleep(0.1)
             assert time.monotonic() - began > 2  # the limit is of what was read last
-            client.send(STRANGER + b"content-length: 0\r\n\r\n")
+            client.send(ANONYMOUS + b"content-length: 0\r\n\r\n")
             assert (await loop.sock_recv(client, 65_536)).startswith(b"HTTP/1.1 401")
             return got
 
-    assert uvloop.run(come()) == length
+    assert uvloop.run(work()) == length
 
 
 @pytest.mark.parametrize("length", [0, 3_000])
 def test_headers_are_counted_from_where_their_request_begins(length: int) -> None:
-    one = STRANGER + b"content-length: %d\r\n\r\n" % length + b"x" * length
+    one = ANONYMOUS + b"content-length: %d\r\n\r\n" % length + b"x" * length
 
-    async def come(data: bytes) -> Counter[tuple[str, int]]:
-        requests = Requests()
+    async def work(data: bytes) -> Counter[tuple[str, int]]:
+        requests = RequestCounts()
         async with connected(requests, LimitsConfig(header_bytes=2_000)) as (_, protocol):
             for half in (data, one[20:]):
                 protocol.data_received(half)
         return requests.statuses
 
     for count in (1, 50, 500):
-        assert uvloop.run(come(one * count + one[:20])) == {("/v1/decide", 401): count + 1}
+        assert uvloop.run(work(one * count + one[:20])) == {("/v1/decide", 401): count + 1}
     # One that is too long is so wherever it begins, and whether it ends or not.
     for count in (0, 1, 50):
         for end in (b"", b"\r\n\r\n"):
-            statuses = uvloop.run(come(one * count + STRANGER + b"x: " + b"y" * 5_000 + end))
+            statuses = uvloop.run(work(one * count + ANONYMOUS + b"x: " + b"y" * 5_000 + end))
             assert statuses["other", 431] == 1
 
 
-def test_what_is_refused_before_it_is_whole_is_counted_too() -> None:
-    async def come(limits: LimitsConfig, *parts: bytes) -> Requests:
-        requests = Requests()
+def test_requests_that_fail_before_they_are_complete_are_counted() -> None:
+    async def work(limits: LimitsConfig, *parts: bytes) -> RequestCounts:
+        requests = RequestCounts()
         async with connected(requests, limits) as (client, protocol):
             for part in parts:
                 protocol.data_received(part)
             while await asyncio.get_running_loop().sock_recv(client, 65_536):
-                pass  # until it hangs up
+                pass  # until it closes the connection
         return requests
 
     # What is sent to the quick one is there at once, unless this process stands still for so long.
     few, quick = LimitsConfig(body_bytes=10), LimitsConfig(request_seconds=0.8)
-    begun = FRIEND + b"content-length: 20\r\n\r\n"
+    begun = WITH_KEY + b"content-length: 20\r\n\r\n"
     cases: tuple[tuple[LimitsConfig, tuple[bytes, ...], str, int], ...] = (
         (few, (begun, b"x" * 11), "/v1/decide", 413),
         (quick, (begun, b"x" * 11), "/v1/decide", 408),
@@ -247,25 +248,27 @@ def test_what_is_refused_before_it_is_whole_is_counted_too() -> None:
         (LimitsConfig(), (b"\x16\x03\x01\r\n\r\n",), "other", 400),
     )
 
-    async def all_come() -> list[Requests]:
-        return await asyncio.gather(*(come(limits, *parts) for limits, parts, _, _ in cases))
+    async def all_work() -> list[RequestCounts]:
+        return await asyncio.gather(*(work(limits, *parts) for limits, parts, _, _ in cases))
 
-    for requests, (_, _, route, status) in zip(uvloop.run(all_come()), cases, strict=True):
+    for requests, (_, _, route, status) in zip(uvloop.run(all_work()), cases, strict=True):
         assert requests.statuses[route, status] == 1
-        # How long they took says nothing: they never came to an end.
+        # They have no latency: they were never complete.
         assert not sum(requests.latency(route).counts)
 
 
-def test_the_time_of_a_request_is_from_its_last_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_latency_is_measured_from_the_last_byte_of_the_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clock = [0.0]
     monkeypatch.setattr(app, "perf_counter", lambda: clock[0])
 
     async def rest(scope: Any, receive: Any, send: Any) -> None:
         await read_body(scope, receive, 100)
-        await answer(send, 200, {})
+        await send_json(send, 200, {})
 
-    async def come(path: str) -> float:
-        requests = Requests()
+    async def work(path: str) -> float:
+        requests = RequestCounts()
         messages = [
             {"type": "http.request", "body": b"{", "more_body": True},
             {"type": "http.request", "body": b"}"},
@@ -285,22 +288,24 @@ def test_the_time_of_a_request_is_from_its_last_byte(monkeypatch: pytest.MonkeyP
         return latency.total
 
     for path in ("/v1/decide", "/v1/other"):
-        assert uvloop.run(come(path)) == 2  # the answer's head and body
+        assert uvloop.run(work(path)) == 2  # the answer's head and body
 
 
-def test_only_requests_of_pages_take_the_ordinary_way_where_other_sites_are_let_in() -> None:
+def test_with_cors_only_requests_with_an_origin_go_by_asgi() -> None:
     async def ordinary(scope: Any, receive: Any, send: Any) -> None:
-        await answer(send, 418, {})
+        await send_json(send, 418, {})
 
-    async def come() -> list[bytes]:
-        async with connected(Requests(), LimitsConfig()) as (client, protocol):
-            assert protocol.express is not None
-            protocol.express.pages = False
+    async def work() -> list[bytes]:
+        async with connected(RequestCounts(), LimitsConfig()) as (client, protocol):
+            assert protocol.fast_routes is not None
+            protocol.fast_routes.cors = True
             protocol.app = ordinary
             found = []
             for origin in (b"", b"Origin: https://news.example\r\n", b""):
-                protocol.data_received(FRIEND + origin + b'content-length: 12\r\n\r\n{"user":[1]}')
+                protocol.data_received(
+                    WITH_KEY + origin + b'content-length: 12\r\n\r\n{"user":[1]}'
+                )
                 found.append((await asyncio.get_running_loop().sock_recv(client, 65_536))[:12])
             return found
 
-    assert uvloop.run(come()) == [b"HTTP/1.1 409", b"HTTP/1.1 418", b"HTTP/1.1 409"]
+    assert uvloop.run(work()) == [b"HTTP/1.1 409", b"HTTP/1.1 418", b"HTTP/1.1 409"]

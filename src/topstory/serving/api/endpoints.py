@@ -1,0 +1,180 @@
+"""The table of endpoints: routes, OpenAPI, clients and worker forwarding follow from it.
+
+To add an endpoint, add an entry to `ENDPOINTS` and a handler of the same name to
+`topstory.serving.http.admin_routes`. The clients reach it with `client.call(NAME, ...)`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar, get_args
+
+from topstory.serving.api.messages import (
+    Acknowledged,
+    ArticleId,
+    ArticleRequest,
+    ArticleView,
+    DecideRequest,
+    Decision,
+    FeedbackRequest,
+    Health,
+    RemovedAnswer,
+    Stats,
+)
+
+T = TypeVar("T")
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+METHODS: tuple[Method, ...] = get_args(Method)
+Role = Literal["decide", "feedback", "edit", "read"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint(Generic[T]):
+    """One operation of the API.
+
+    >>> ARTICLE.parameters, ARTICLE.route
+    (('pool', 'article'), '/v1/pools/{pool}/articles/{article:path}')
+    """
+
+    name: str  # of its handler, and its operation id in OpenAPI
+    method: Method
+    path: str
+    role: Role | None  # that a key needs; None: no key
+    summary: str
+    response: type[T]  # str: plain text
+    request: Any = None  # the type of the body; None: no body
+    batch: bool = False  # takes an array of requests too, and answers with an array
+    statuses: tuple[tuple[int, str], ...] = ()  # others that come with a response, and why
+    described: bool = True  # in the OpenAPI document
+    compiles: bool = False  # the first call may wait for the compiler
+    idempotent: bool = False  # for POST and PATCH: repeating a request has no further effect
+    id_field: str | None = None  # of the body: the id by which the service knows a repeated request
+    repeated_reason: str | None = None  # this error on a retry means that an earlier try succeeded
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a client may send a request again if it does not know what became of it."""
+        return self.idempotent or self.method not in ("POST", "PATCH")
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names in the path."""
+        return tuple(re.findall(r"\{(\w+)\}", self.path))
+
+    @property
+    def route(self) -> str:
+        """The path as Starlette takes it: the last parameter may contain slashes."""
+        return re.sub(r"\{(\w+)\}$", r"{\1:path}", self.path)
+
+
+# Types of the parameters in paths; others are plain strings.
+PARAMETERS: dict[str, Any] = {"article": ArticleId}
+
+DECIDE = Endpoint(
+    name="decide",
+    method="POST",
+    path="/v1/decide",
+    role="decide",
+    summary="Choose an article for a user",
+    request=DecideRequest,
+    response=Decision,
+    batch=True,
+    idempotent=True,
+    id_field="request",
+)
+FEEDBACK = Endpoint(
+    name="feedback",
+    method="POST",
+    path="/v1/feedback",
+    role="feedback",
+    summary="Report the payoff of a decision",
+    request=FeedbackRequest,
+    response=Acknowledged,
+    batch=True,
+    idempotent=True,
+)
+ARTICLES = Endpoint(
+    name="articles",
+    method="GET",
+    path="/v1/pools/{pool}/articles",
+    role="read",
+    summary="List the articles of a pool with their results",
+    response=list[ArticleView],
+)
+ARTICLE = Endpoint(
+    name="article",
+    method="GET",
+    path="/v1/pools/{pool}/articles/{article}",
+    role="read",
+    summary="Get one article with its results",
+    response=ArticleView,
+)
+PUT_ARTICLE = Endpoint(
+    name="put_article",
+    method="PUT",
+    path="/v1/pools/{pool}/articles/{article}",
+    role="edit",
+    summary="Add or change an article",
+    request=ArticleRequest,
+    response=ArticleView,
+    compiles=True,
+)
+REMOVE_ARTICLE = Endpoint(
+    name="remove_article",
+    method="DELETE",
+    path="/v1/pools/{pool}/articles/{article}",
+    role="edit",
+    summary="Remove an article and what was learned about it",
+    response=RemovedAnswer,
+    repeated_reason="unknown_article",
+)
+STATS = Endpoint(
+    name="stats",
+    method="GET",
+    path="/v1/stats",
+    role="read",
+    summary="Get the state of the whole service",
+    response=Stats,
+)
+
+ENDPOINTS: tuple[Endpoint[Any], ...] = (
+    *(DECIDE, FEEDBACK, ARTICLES, ARTICLE, PUT_ARTICLE, REMOVE_ARTICLE, STATS),
+    Endpoint(
+        name="metrics",
+        method="GET",
+        path="/metrics",
+        role="read",
+        summary="Get the metrics in Prometheus' text format",
+        response=str,
+    ),
+    Endpoint(
+        name="live",
+        method="GET",
+        path="/health/live",
+        role=None,
+        summary="Check that the process answers",
+        response=Health,
+    ),
+    Endpoint(
+        name="ready",
+        method="GET",
+        path="/health/ready",
+        role=None,
+        summary="Check that the service accepts requests",
+        response=Health,
+        statuses=((503, "not ready"),),
+    ),
+    Endpoint(
+        name="openapi",
+        method="GET",
+        path="/openapi.json",
+        role=None,
+        summary="Get this document",
+        response=dict[str, Any],
+        described=False,
+    ),
+)
+BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}

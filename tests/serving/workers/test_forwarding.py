@@ -1,0 +1,107 @@
+"""What a worker forwards to the learner: the request as it was sent, whatever its method."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from topstory.serving.api.errors import ApiError
+from topstory.serving.config.schema import KeyConfig
+from topstory.serving.security.api_keys import Keys, new_key
+from topstory.serving.workers.forwarding import Forwarding, answered
+from topstory.serving.workers.wire import Answered, Forwarded
+
+KEY, DIGEST = new_key()
+MAX_BODY_BYTES = 100
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    """The learner's application: it answers with the body that it received."""
+    body = (await receive())["body"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+def forwarded(
+    method: str, *parts: bytes, key: str | None = KEY, headers: list[tuple[bytes, bytes]]
+) -> tuple[bytes, int]:
+    """What the learner received of a request, and how many parts of its body were read."""
+    messages = [
+        {"type": "http.request", "body": part, "more_body": place < len(parts)}
+        for place, part in enumerate(parts, start=1)
+    ]
+    unread = list(messages)
+
+    async def work() -> bytes:
+        tasks: set[asyncio.Task[None]] = set()
+
+        async def learner(message: Forwarded) -> None:
+            forwarding.heard(await answered(echo, message))
+
+        def say(message: Any) -> None:
+            tasks.add(asyncio.create_task(learner(message)))
+
+        keys = Keys([KeyConfig(name="all", sha256=DIGEST)], rate=1e6, burst=1_000_000)
+        forwarding = Forwarding(say, keys, MAX_BODY_BYTES)
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return unread.pop(0)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        known = [] if key is None else [(b"authorization", f"Bearer {key}".encode())]
+        scope = {"type": "http", "method": method, "path": "/v1/new", "query_string": b""}
+        await forwarding({**scope, "headers": [*known, *headers]}, receive, send)
+        body: bytes = sent[1]["body"]
+        return body
+
+    return asyncio.run(work()), len(messages) - len(unread)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "GET"])
+def test_the_body_of_any_method_reaches_the_learner(method: str) -> None:
+    length = [(b"content-length", b"10")]
+    assert forwarded(method, b'{"a": ', b"123}", headers=length)[0] == b'{"a": 123}'
+    chunked = [(b"transfer-encoding", b"chunked")]
+    assert forwarded(method, b'{"a": 123}', headers=chunked)[0] == b'{"a": 123}'
+
+
+@pytest.mark.parametrize("key", [None, "ts_wrong"])
+def test_the_body_of_an_unknown_client_is_never_read(key: str | None) -> None:
+    """The learner sees the headers, and answers as it would to any request without a key."""
+    length = [(b"content-length", b"10")]
+    assert forwarded("POST", b'{"a": 123}', key=key, headers=length) == (b"", 0)
+
+
+def test_a_request_without_a_body_is_forwarded_at_once() -> None:
+    for headers in ([], [(b"content-length", b"0")]):
+        assert forwarded("GET", b"", headers=headers) == (b"", 0)
+
+
+def test_a_body_that_is_too_long_is_not_forwarded() -> None:
+    with pytest.raises(ApiError, match="at most 100 bytes"):
+        forwarded("POST", b"x" * 101, headers=[(b"transfer-encoding", b"chunked")])
+
+
+def test_an_answer_for_a_client_that_has_left_is_dropped() -> None:
+    async def work() -> None:
+        keys = Keys([KeyConfig(name="all", sha256=DIGEST)], rate=1e6, burst=1_000_000)
+        said: list[Any] = []
+        forwarding = Forwarding(said.append, keys, MAX_BODY_BYTES)
+        scope = {"method": "GET", "path": "/", "query_string": b"", "headers": []}
+
+        async def nothing(_: Any = None) -> Any:
+            raise AssertionError("nothing is read or sent")
+
+        task = asyncio.create_task(forwarding({"type": "http", **scope}, nothing, nothing))
+        while not said:
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        forwarding.heard(Answered(said[0].first, 200, [], b""))
+
+    asyncio.run(work())
