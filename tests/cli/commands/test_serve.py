@@ -35,7 +35,7 @@ def test_a_journal_becomes_a_log(tmp_path: Path) -> None:
 
 def test_what_cannot_be_exported_is_told(tmp_path: Path) -> None:
     told = run("export-journal", tmp_path, tmp_path / "log", status=1)
-    assert "no service has kept a journal here" in words(told.output)
+    assert "there is no journal here" in words(told.output)
     run_service(config(tmp_path / "data"), traffic)
     told = run("export-journal", tmp_path / "data", tmp_path / "log", status=1)
     assert "60 still wait for feedback" in words(told.output)

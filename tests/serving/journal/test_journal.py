@@ -162,9 +162,9 @@ def test_the_database_itself_refuses_a_second_payoff(tmp_path: Path) -> None:
     made = Made(config(tmp_path))
     from topstory.serving.journal.records import Entry
 
-    made.opening.journal.append([Entry(50, 0, Paid(7, 1.0))])
+    made.folder.journal.append([Entry(50, 0, Paid(7, 1.0))])
     with pytest.raises(JournalError, match="UNIQUE"):
-        made.opening.journal.append([Entry(51, 0, Paid(7, 1.0))])
+        made.folder.journal.append([Entry(51, 0, Paid(7, 1.0))])
     made.crash()
 
 
@@ -183,7 +183,7 @@ def test_time_in_the_journal_never_goes_back(tmp_path: Path) -> None:
     told = config(tmp_path)
 
     async def tomorrow(service: Service) -> None:
-        service.clock = Clock(service.clock.now() + DAY)
+        service.ledger.clock = Clock(service.clock.now() + DAY)
         await add_articles(service, 1)
 
     run(told, tomorrow)
@@ -195,7 +195,7 @@ def test_time_in_the_journal_never_goes_back(tmp_path: Path) -> None:
 
     run(told, today)
     made = Made(told)
-    times = [entry.at for entry, _ in made.opening.journal.read()]
+    times = [entry.at for entry, _ in made.folder.journal.read()]
     made.crash()
     assert times == sorted(times)
 
@@ -235,5 +235,5 @@ def test_a_foreign_or_newer_file_is_not_taken_for_a_journal(tmp_path: Path) -> N
     connection = sqlite3.connect(tmp_path / "journal.sqlite")
     connection.execute("CREATE TABLE recipes (name TEXT)")
     connection.close()
-    with pytest.raises(JournalError, match="not a journal of topstory"):
+    with pytest.raises(JournalError, match="not a topstory journal"):
         Made(config(tmp_path))

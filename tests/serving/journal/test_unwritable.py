@@ -103,7 +103,7 @@ def test_a_locked_or_full_journal_refuses_with_503_and_recovers(
 def test_readiness_comes_back_by_itself(
     tmp_path: Path, locked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "PROBE", 0.01)
+    monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
 
     async def work(service: Service) -> str:
         await add_articles(service)

@@ -85,7 +85,7 @@ def test_the_fold_is_the_same_in_batches_of_any_size(tmp_path: Path) -> None:
 
     fingerprint = run(told, work)
     made = Made(told)
-    records = list(made.opening.journal.read())
+    records = list(made.folder.journal.read())
     made.crash()
     start = Starts(tmp_path / "start").policy
     for size in (1, 7, len(records)):

@@ -19,8 +19,8 @@ from tests.serving.making import (
 from topstory.serving.api.errors import Refused
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.http.views import AT_A_TIME, article_views
+from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.records import ArticleFacts
-from topstory.serving.journal.times import moment
 from topstory.serving.service.service import Service
 
 USER = (0.2, 0.3, 0.5, 1.0)
@@ -33,8 +33,8 @@ def test_articles_are_shown_from_their_time_until_their_time(tmp_path: Path) -> 
         span = {"soon": (now + 40_000, None), "going": (None, now + 40_000), "past": (None, 1)}
         for name, (begins, ends) in span.items():
             said = ArticleRequest(
-                begins=None if begins is None else moment(begins),
-                ends=None if ends is None else moment(ends),
+                begins=None if begins is None else as_datetime(begins),
+                ends=None if ends is None else as_datetime(ends),
             )
             await service.put_article("front", name, said)
         assert (await service.decide(DecideRequest(user=USER, slots=3))).ranking == ("going",)

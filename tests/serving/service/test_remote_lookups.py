@@ -26,14 +26,14 @@ USER = (0.2, 0.3, 0.5, 1.0)
 class Far(SqliteJournal):
     """One whose answers are on their way until they are let through."""
 
-    far = True
+    remote = True
     fails = False
     waited_for = False  # by the event loop itself
     arrived: threading.Semaphore  # looks that have an answer
     gate: threading.Event
 
     def _look(self, look: Callable[[], Found | None]) -> Found | None:
-        assert self.waited_for or threading.current_thread().name.startswith("looks")
+        assert self.waited_for or threading.current_thread().name.startswith("lookups")
         if self.fails:
             raise JournalError("nobody answers")
         found = look()
@@ -67,7 +67,7 @@ async def aged(service: Service) -> tuple[Far, Any]:
     await add_articles(service, 3)
     made = await service.decide(DecideRequest(user=USER, request="old"))
     await forgotten(service)
-    assert service.memory.get(service.signer.check(made.decision)[0]) is None
+    assert service.recent.get(service.signer.check(made.decision)[0]) is None
     while service.journal.arrived.acquire(blocking=False):
         pass
     return service.journal, made
@@ -166,7 +166,7 @@ def quick(service: Service) -> Iterator[None]:
     through = threading.Event()
     through.set()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(service.looks, "far", False)
+        patch.setattr(service.recent.lookups, "remote", False)
         patch.setattr(Far, "gate", through)
         patch.setattr(Far, "waited_for", True)
         yield
@@ -183,7 +183,7 @@ def test_a_look_that_fails_is_refused_and_nothing_else_is(told: Config) -> None:
             with pytest.raises(Unavailable, match="cannot be read: nobody answers"):
                 await asking
         await forgotten(service)
-        assert len(service.memory) < 40  # nothing is kept for their sake
+        assert len(service.recent) < 40  # nothing is kept for their sake
         journal.fails = False
         assert not (await service.feedback(FeedbackRequest(made.decision, 1.0))).repeated
         return service.state.fingerprint()

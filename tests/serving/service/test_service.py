@@ -25,7 +25,7 @@ import topstory as ts
 from topstory.serving.api.errors import Refused, Unavailable
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.journal.records import Decided, Paid
-from topstory.serving.service.recent_decisions import ROUND
+from topstory.serving.service.recent_decisions import TRIM_INTERVAL
 from topstory.serving.service.service import Service
 from topstory.serving.state.pool import context
 
@@ -51,7 +51,7 @@ def test_only_teaching_buckets_teach_and_the_state_equals_learning_in_the_journa
         plain.add_article(article.facts.id, article.facts.features)
     made = Made(told)
     taught = 0
-    for entry, decided in made.opening.journal.read():
+    for entry, decided in made.folder.journal.read():
         record = entry.record
         if isinstance(record, Decided) and record.bucket == 0:
             plain.shown(context(record.user), record.article)
@@ -191,7 +191,7 @@ class Profiles:
 
 def test_with_a_feature_model_raw_profiles_are_taken(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
-        service.features = Profiles()
+        service.front.features = Profiles()
         await service.put_article("front", "cup", ArticleRequest(profile={"sport": 1}))
         await service.decide(DecideRequest(user={"age": 33}))
         assert service.state.pools["front"].articles["cup"].facts.features == (1.0, 1.0)
@@ -263,7 +263,7 @@ def test_memory_is_bounded_and_older_decisions_are_found_in_the_journal(tmp_path
         first = await service.decide(DecideRequest(user=USER, request="first"))
         for number in range(40):
             await service.decide(DecideRequest(user=USER, request=f"r{number}"))
-        assert len(service.memory) <= 10 + ROUND
+        assert len(service.recent) <= 10 + TRIM_INTERVAL
         again = await service.decide(DecideRequest(user=USER, request="first"))
         assert again == first
         answer = await service.feedback(FeedbackRequest(decision=first.decision, payoff=1.0))

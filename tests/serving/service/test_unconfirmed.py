@@ -61,7 +61,7 @@ async def paid_in_doubt(service: Service) -> FeedbackRequest:
 def test_a_commit_in_doubt_is_settled_without_a_later_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "PROBE", 0.01)
+    monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
     told = config(tmp_path)
 
     async def work(service: Service) -> str:
@@ -91,7 +91,7 @@ def test_a_request_whose_commit_is_in_doubt_makes_no_second_decision(tmp_path: P
     async def work(service: Service) -> str:
         await add_articles(service, 2)
         wall = [service.clock.now() + 20 * SECOND]  # up for longer than the window
-        service.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: 0)
+        service.ledger.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: 0)
         doubtful = in_doubt(service)
         asked = DecideRequest(user=USER, request="once")
         for _ in range(2):  # also while nobody knows
@@ -138,7 +138,7 @@ def test_a_payoff_whose_commit_was_in_doubt_spoils_no_other_records_commit(
 def test_doubt_is_settled_by_asking_again(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         given = await paid_in_doubt(service)
-        with pytest.raises(Unavailable, match="in doubt"):
+        with pytest.raises(Unavailable, match="unconfirmed"):
             await service.feedback(given)
         await service.commits.drain()  # nothing else comes
         assert (await service.feedback(given)).repeated
@@ -150,7 +150,7 @@ def test_nothing_is_decided_from_a_pool_whose_edit_is_in_doubt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else what was shown would not be in the pool, as the journal has it."""
-    monkeypatch.setattr(group_commit, "PROBE", 0.01)
+    monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
     told = config(tmp_path)
 
     async def work(service: Service) -> None:
@@ -160,7 +160,7 @@ def test_nothing_is_decided_from_a_pool_whose_edit_is_in_doubt(
         with pytest.raises(Unavailable):
             await service.remove_article("front", "article-0")
         for one in (asked, DecideRequest(user=USER, slots=2)):
-            with pytest.raises(Unavailable, match="in doubt"):
+            with pytest.raises(Unavailable, match="unconfirmed"):
                 await service.decide(one)
         doubtful.broken = False
         await recovered(service)  # tried by itself, now and then
@@ -175,7 +175,7 @@ def test_no_pool_is_edited_whose_last_edit_is_in_doubt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the second could be at odds with the first, and no fold of the journal would do."""
-    monkeypatch.setattr(group_commit, "PROBE", 0.01)
+    monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
     told = config(tmp_path)
 
     async def work(service: Service) -> str:
@@ -184,9 +184,9 @@ def test_no_pool_is_edited_whose_last_edit_is_in_doubt(
             await service.put_article("front", "a", ArticleRequest(features=(0.1, 0.2, 1.0)))
         other = ArticleRequest(features=(0.1, 1.0))
         for _ in range(2):
-            with pytest.raises(Unavailable, match="in doubt"):
+            with pytest.raises(Unavailable, match="unconfirmed"):
                 await service.put_article("front", "b", other)
-            with pytest.raises(Unavailable, match="in doubt"):
+            with pytest.raises(Unavailable, match="unconfirmed"):
                 await service.remove_article("front", "a")
         doubtful.broken = False
         await recovered(service)  # tried by itself, now and then

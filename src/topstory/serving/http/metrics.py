@@ -119,7 +119,7 @@ class Metrics(Collector):
                 *("clock_ahead_seconds", "how far the journal's time is ahead of the machine's"),
                 service.clock.ahead / SECOND,
             ),
-            ("remembered_decisions", "decisions in memory", len(service.memory)),
+            ("remembered_decisions", "decisions in memory", len(service.recent)),
         ):
             yield GaugeMetricFamily(f"topstory_{name}", words, value=float(value))
         yield CounterMetricFamily("topstory_journal_commits", "commits", value=commits.count)

@@ -29,6 +29,5 @@ async def life(service: Service, keeper: Keeper) -> AsyncIterator[None]:
         except OSError as error:  # the journal has everything: the next start only takes longer
             log.error("no snapshot was written at the end: %s", error)
         await service.commits.drain()
-        service.commits.close()
-        service.looks.close()
+        service.close()
         log.info("stopped at record %d", service.state.number)
