@@ -1,4 +1,4 @@
-"""Where a batch is committed: a quick disk is waited for, and a slow one holds up nobody else."""
+"""Where a batch is committed: in the event loop if the disk is quick, else in a thread."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def entries(first: int, count: int = 1) -> list[Entry]:
     return [Entry(number, 0, Paid(0, 1.0)) for number in range(first, first + count)]
 
 
-def test_a_quick_disk_is_waited_for_and_a_slow_one_has_its_thread(journal: Journal) -> None:
+def test_a_quick_disk_commits_in_the_loop_and_a_slow_one_in_its_thread(journal: Journal) -> None:
     async def work() -> None:
         made = commits(journal)
         assert await made.append(entries(1)) is None  # nobody knows how quick it is
@@ -137,7 +137,7 @@ def test_no_more_records_wait_than_are_allowed(journal: Journal) -> None:
     asyncio.run(work())
 
 
-def test_whatever_goes_wrong_is_told_and_the_next_commit_is_tried(journal: Journal) -> None:
+def test_any_failure_is_reported_and_the_next_commit_is_tried(journal: Journal) -> None:
     async def work() -> None:
         made = commits(journal)
         with pytest.MonkeyPatch.context() as broken:

@@ -77,7 +77,7 @@ def test_every_kind_of_model_can_be_served_and_folded(tmp_path: Path, name: str)
     assert run(told, work) == folded(told).fingerprint()
 
 
-def test_a_visitor_stays_in_his_bucket(tmp_path: Path) -> None:
+def test_a_visitor_stays_in_one_bucket(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         await add_articles(service)
         for name in ("ann", "bob", "cem"):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.serving.journal.test_journal import USER, fingerprint
 from tests.serving.making import D, Made, add_articles, config, run, visits
+from tests.serving.state.test_recovery import USER, fingerprint
 
 import topstory as ts
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest

@@ -1,4 +1,4 @@
-"""The learner takes what a worker asks in one turn together, as if it had come one by one."""
+"""The learner takes together what a worker asks in one turn, as if it had come one by one."""
 
 from __future__ import annotations
 

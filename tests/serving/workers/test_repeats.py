@@ -1,4 +1,4 @@
-"""Who asked before gets the same answer by whichever worker, even if nothing is left to show."""
+"""A repeated request gets the same answer from any worker, even if nothing is left to show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that dies is followed by another one, whatever goes wrong in between."""
+"""A worker that dies is restarted, whatever goes wrong in between."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from topstory.serving.workers.supervisor import Supervisor
 
 
 class WorkerHandle:
-    """The second worker cannot be talked to, and the third is never ready."""
+    """The second worker cannot be reached, and the third is never ready."""
 
     count = 0
 
@@ -38,7 +38,7 @@ class WorkerHandle:
             self.ready.set()
 
 
-def test_a_worker_that_cannot_be_talked_to_or_hangs_is_followed_by_another(
+def test_a_worker_that_cannot_be_reached_or_hangs_is_restarted(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(supervisor, "WorkerHandle", WorkerHandle)
@@ -89,7 +89,7 @@ def hanging(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_workers_that_cannot_start_are_told_and_nothing_is_served(
+def test_workers_that_cannot_start_are_reported_and_nothing_is_served(
     hangs: bool, tmp_path: Path
 ) -> None:
     mark = tmp_path / "mark"

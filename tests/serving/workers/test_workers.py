@@ -299,7 +299,7 @@ def test_workers_end_with_their_learner_and_the_port_is_free_again(tmp_path: Pat
     assert (len(gone), alive) == (2, [])
 
 
-def test_a_record_says_what_its_randomness_hung_on(served: Served) -> None:
+def test_a_record_keeps_the_number_that_its_randomness_depends_on(served: Served) -> None:
     made: list[Decision] = asyncio.run(everywhere(served, lambda each: each.decide(USER)))
     assert len({each.decision for each in made}) == CONNECTIONS
     with ts.Client(served.url, served.key, timeout=60) as client:
