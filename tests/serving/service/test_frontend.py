@@ -27,7 +27,7 @@ from topstory.serving.service.frontend import FrontEnd
 from topstory.serving.service.replies import Awaited
 from topstory.serving.service.service import Service
 from topstory.serving.service.transport import LocalProposal, Payments
-from topstory.serving.service.view import Snapshot, View
+from topstory.serving.service.view import View, VisibleState
 from topstory.serving.workers.learner import Learner
 from topstory.serving.workers.shared_memory.double_buffer import Reader
 from topstory.serving.workers.shared_memory.mapped_view import MappedView
@@ -199,7 +199,7 @@ class Fake:
 class NoView:
     """A view that nobody has to look through."""
 
-    def read(self, work: Callable[[Snapshot], Any]) -> Any:
+    def read(self, work: Callable[[VisibleState], Any]) -> Any:
         raise AssertionError("nothing is scored before the transport asks for it")
 
     def now(self) -> int:

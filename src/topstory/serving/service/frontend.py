@@ -22,7 +22,7 @@ from topstory.serving.service.inputs import context_of
 from topstory.serving.service.receipts import Receipt, issued, redeemed
 from topstory.serving.service.replies import Reply, unexpected
 from topstory.serving.service.transport import Transport, Wanted
-from topstory.serving.service.view import Snapshot, View
+from topstory.serving.service.view import View, VisibleState
 
 log = logging.getLogger("topstory.serving")
 
@@ -99,9 +99,9 @@ class FrontEnd:
 class DecisionBatch:
     """Visits to one pool: how to decide for them, and where the outcomes go."""
 
-    __slots__ = ("_visits", "pool", "requests", "snapshot", "source")
+    __slots__ = ("_visits", "pool", "requests", "scored_from", "source")
 
-    snapshot: Snapshot  # what it was scored from
+    scored_from: VisibleState  # what it was scored from
 
     def __init__(self, source: FrontEnd, visits: list[Visit]) -> None:
         self.source, self.pool, self._visits = source, visits[0].pool, visits
@@ -124,10 +124,10 @@ class DecisionBatch:
         return self.source.view.read(partial(self._decide, places, first, at, drawn))
 
     def _decide(
-        self, places: Sequence[int], first: int, at: int, drawn: bool, snapshot: Snapshot
+        self, places: Sequence[int], first: int, at: int, drawn: bool, state: VisibleState
     ) -> list[Decided]:
-        self.snapshot = snapshot
-        decider, source = snapshot.deciders[self.pool], self.source
+        self.scored_from = state
+        decider, source = state.deciders[self.pool], self.source
         visits = [self._visits[place] for place in places]
         traffic, request = decider.traffic, visits[0].request
         # Without a visitor or request id, every visit counts as a new visitor.
@@ -150,7 +150,7 @@ class DecisionBatch:
                 bucket=bucket,
                 propensity=one.propensity,
                 expires=at + source.window,
-                model_version=snapshot.number,
+                model_version=state.number,
                 teaches=traffic.teaches[bucket],
                 ranking=one.ranking,
                 exclude=visit.request.exclude,

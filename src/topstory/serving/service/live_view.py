@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from topstory.serving.config.schema import Config
 from topstory.serving.service.ledger import Ledger
-from topstory.serving.service.view import Snapshot
+from topstory.serving.service.view import VisibleState
 from topstory.serving.state.decider import Decider
 from topstory.serving.state.traffic import Traffic
 
@@ -24,12 +24,12 @@ class LiveView:
             name: Decider(pools[name], Traffic(config.traffic_of(name), name))
             for name in config.pools
         }
-        self._snapshot = Snapshot(0, self.deciders, {})
+        self._visible = VisibleState(0, self.deciders, {})
 
-    def read(self, work: Callable[[Snapshot], T]) -> T:
+    def read(self, work: Callable[[VisibleState], T]) -> T:
         """Do some work with the state."""
-        self._snapshot.number = self._ledger.state.number
-        return work(self._snapshot)
+        self._visible.number = self._ledger.state.number
+        return work(self._visible)
 
     def now(self) -> int:
         """The journal's time."""

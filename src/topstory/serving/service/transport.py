@@ -15,7 +15,7 @@ from typing import Protocol
 from topstory.serving.api.errors import Refused
 from topstory.serving.journal.records import Decided
 from topstory.serving.service.receipts import Receipt
-from topstory.serving.service.view import Snapshot
+from topstory.serving.service.view import VisibleState
 
 Wanted = tuple[str, bytes, tuple[str, ...], int]  # pool, user, exclude, slots
 
@@ -99,7 +99,7 @@ class LocalProposal(Proposal, Protocol):
     """A proposal where it is made: a transport may have it scored before it is sent."""
 
     @property
-    def snapshot(self) -> Snapshot:
+    def scored_from(self) -> VisibleState:
         """What it was scored from."""
         ...
 

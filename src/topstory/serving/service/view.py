@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Snapshot:
+class VisibleState:
     """The state at one record."""
 
     number: int  # the last record that was applied
@@ -23,8 +23,8 @@ class Snapshot:
 class View(Protocol):
     """The newest state that a front end can see."""
 
-    def read(self, work: Callable[[Snapshot], T]) -> T:
-        """Do some work with the newest snapshot, and again if it was overwritten meanwhile."""
+    def read(self, work: Callable[[VisibleState], T]) -> T:
+        """Do some work with the newest state, and again if it was overwritten meanwhile."""
         ...
 
     def now(self) -> int:

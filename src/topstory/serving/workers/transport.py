@@ -78,7 +78,7 @@ class SocketTransport:
         error: Refused | None = None,
     ) -> None:
         waiting = [_Waiting(proposal, *each) for each in zip(places, decided, strict=True)]
-        seen, pool = proposal.snapshot, proposal.pool
+        seen, pool = proposal.scored_from, proposal.pool
         listing = seen.deciders[pool].pool.listing(at)
         holds = (seen.editions[pool], listing.begins, listing.ends)
         why = None if error is None else (error.status, error.reason, error.message)

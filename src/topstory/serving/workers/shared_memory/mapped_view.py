@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from topstory.serving.config.schema import Config
-from topstory.serving.service.view import Snapshot
+from topstory.serving.service.view import VisibleState
 from topstory.serving.state.decider import Decider
 from topstory.serving.state.traffic import Traffic
 from topstory.serving.workers.shared_memory.double_buffer import Reader
@@ -28,7 +28,7 @@ _layouts = msgspec.msgpack.Decoder(Layout)
 
 
 @dataclass(slots=True)
-class MappedSnapshot(Snapshot):
+class MappedState(VisibleState):
     """The contents of one buffer."""
 
     turn: int
@@ -42,29 +42,29 @@ class MappedView:
 
     def __init__(self, config: Config, reader: Reader) -> None:
         self._reader = reader
-        self._held: list[MappedSnapshot | None] = [None, None]
+        self._held: list[MappedState | None] = [None, None]
         self._traffic = {name: Traffic(config.traffic_of(name), name) for name in config.pools}
         self.torn_reads = 0  # how often a buffer was overwritten while it was read
 
-    def read(self, work: Callable[[Snapshot], T]) -> T:
-        """Do some work with the newest snapshot, and again if it was overwritten meanwhile."""
+    def read(self, work: Callable[[VisibleState], T]) -> T:
+        """Do some work with the newest state, and again if it was overwritten meanwhile."""
         while True:
-            snapshot = self.latest()
+            state = self.latest()
             try:
-                result = work(snapshot)
+                result = work(state)
             except Exception:  # perhaps because of what was overwritten
-                if self.holds(snapshot.turn):
+                if self.holds(state.turn):
                     raise
                 continue
-            if self.holds(snapshot.turn):
+            if self.holds(state.turn):
                 return result
 
     def now(self) -> int:
         """The journal's time."""
         return monotonic_ns() // 1000 + self.latest().ahead
 
-    def latest(self) -> MappedSnapshot:
-        """The newest snapshot. What was read from it counts only if it `holds` afterwards."""
+    def latest(self) -> MappedState:
+        """The newest state. What was read from it counts only if it `holds` afterwards."""
         while True:
             turn, buffer = self._reader.latest()
             held = self._held[turn % 2]
@@ -79,7 +79,7 @@ class MappedView:
                 deciders, editions = self._opened(
                     _layouts.decode(encoded), buffer, first_array(length)
                 )
-                held = MappedSnapshot(number, deciders, editions, turn, ahead, layout, buffer)
+                held = MappedState(number, deciders, editions, turn, ahead, layout, buffer)
                 self._held[turn % 2] = held
                 return held
 
