@@ -17,6 +17,7 @@ from benchmarks import (
     ROOT,
     features,
     growth,
+    hops,
     importing,
     live,
     machine,
@@ -44,6 +45,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "study": study.run,
     "serve": serving.run,
     "workers": workers.run,
+    "hops": hops.run,
 }
 RESULTS = ROOT / ".cache" / "bench" / "results.json"
 

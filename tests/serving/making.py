@@ -11,14 +11,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import SECOND, Clock
 from topstory.serving.journal.sqlite import SqliteJournal
 from topstory.serving.security.decision_ids import Signer
 from topstory.serving.service.service import Service
-from topstory.serving.state.recovery import Opening, Starts, open_folder, recover
+from topstory.serving.state.data_folder import DataFolder, open_folder
+from topstory.serving.state.recovery import Starts, recover
 from topstory.serving.state.snapshots import Snapshots
 from topstory.serving.state.state import State
 
@@ -37,15 +38,14 @@ class Made:
     """A service, what it was opened with, and how to let it go as a crash would."""
 
     def __init__(self, told: Config) -> None:
-        self.opening: Opening = open_folder(told)
-        self.service = Service(told, self.opening, SIGNER)
+        self.folder: DataFolder = open_folder(told)
+        self.service = Service(told, self.folder, SIGNER)
 
     def crash(self) -> None:
         """End without saving anything."""
-        self.service.commits.close()
-        self.service.looks.close()
-        self.opening.journal.close()
-        self.opening.lock.close()
+        self.service.close()
+        self.folder.journal.close()
+        self.folder.lock.close()
 
 
 def run(told: Config, work: Callable[[Service], Awaitable[T]]) -> T:
@@ -106,10 +106,10 @@ async def visits(service: Service, count: int, seed: int = 0, paid: float = 0.5)
 def stopped(service: Service) -> list[int]:
     """Stop the service's clock; the time is what the list says."""
     wall = [service.clock.now() + SECOND]
-    service.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: 0)
+    service.ledger.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: 0)
     return wall
 
 
-def refused(caught: pytest.ExceptionInfo[Refused]) -> tuple[int, str]:
+def refused(caught: pytest.ExceptionInfo[ApiError]) -> tuple[int, str]:
     """The status and the reason."""
     return caught.value.status, caught.value.reason

@@ -18,7 +18,7 @@ from tests.serving.making import config, folded, visitor
 from tests.serving.processes import Served, eventually
 
 import topstory as ts
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, Stats
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.records import Decided, Paid
@@ -131,7 +131,7 @@ async def outcome_of(client: ts.AsyncClient, decision: str, payoff: float) -> st
     """Whether it is new or repeated, or why it was refused."""
     try:
         return "repeated" if (await client.feedback(decision, payoff)).repeated else "new"
-    except Refused as refused:
+    except ApiError as refused:
         return refused.reason
 
 
@@ -219,7 +219,7 @@ def test_an_archive_that_kill_9_interrupts_loses_nothing_and_has_nothing_twice(
                 return len(list(folder.glob("*-all"))) >= 2
 
             eventually(archived, 60)
-            with pytest.raises(Refused, match="window") as refused:
+            with pytest.raises(ApiError, match="window") as refused:
                 client.feedback(next(iter(load.acknowledged)), 1.0)
             assert (refused.value.status, refused.value.reason) == (410, "expired_decision")
         served.end(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""`topstory serve`: one process that listens, decides, learns and keeps; or several."""
+"""`topstory serve`: one process that listens, decides and learns; or several."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from topstory.serving.http.sockets import Tell, announce, http_server, listen
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, signer_of
 from topstory.serving.service.service import Service
-from topstory.serving.state.recovery import open_folder
-from topstory.serving.state.warm_up import settle_down, warm_up
+from topstory.serving.state.data_folder import open_folder
+from topstory.serving.state.warm_up import freeze_garbage_collector
 from topstory.serving.upkeep.keeper import Keeper
 
 
 def serve(config: Config, tell: Tell) -> None:
-    """Serve until told to stop; `tell` says what a person should know."""
+    """Serve until a signal comes; `tell` prints what the operator should know."""
     logging.basicConfig(level=config.log_level.upper(), format="%(levelname)s %(name)s %(message)s")
     # The journal's thread gets the interpreter back from the event loop sooner than after 5 ms.
     sys.setswitchinterval(0.0005)
@@ -35,18 +35,17 @@ def serve(config: Config, tell: Tell) -> None:
         serve_with_workers(config, tell)
         return
     (listening,) = listen(config)
-    opening = open_folder(config)
+    folder = open_folder(config)
     try:
         keys, made = keys_of(config, tell)
-        service = Service(config, opening, signer_of(config))
-        for decider in service.deciders.values():
-            warm_up(decider.pool, decider.traffic)
-        settle_down()
-        keeper = Keeper(service, opening.snapshots)
+        service = Service(config, folder, signer_of(config))
+        service.warm_up()
+        freeze_garbage_collector()
+        keeper = Keeper(service, folder.snapshots)
         limits, requests = config.limits, RequestCounts()
         guard = Keys(keys, limits.rate, limits.burst)
-        editors = AdminRoutes(service, keeper, guard, Metrics(service, keeper, requests))
-        app = App(service, guard, editors.router(lambda _: keeper.lifespan()), requests)
+        admin = AdminRoutes(service, keeper, guard, Metrics(service, keeper, requests))
+        app = App(service.front, guard, admin.router(lambda _: keeper.lifespan()), requests)
         fast_routes = FastRoutes(app.hot, requests, cors=bool(config.cors_origins))
         server = http_server(with_cors(app, config.cors_origins), config, fast_routes)
         announce(tell, config, listening, made)
@@ -55,5 +54,5 @@ def serve(config: Config, tell: Tell) -> None:
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
     finally:
-        opening.journal.close()
-        opening.lock.close()
+        folder.journal.close()
+        folder.lock.close()

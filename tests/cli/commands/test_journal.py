@@ -35,7 +35,7 @@ def test_a_journal_becomes_a_log(tmp_path: Path) -> None:
 
 def test_an_export_that_fails_says_why(tmp_path: Path) -> None:
     result = run("export-journal", tmp_path, tmp_path / "log", status=1)
-    assert "no service has kept a journal here" in words(result.output)
+    assert "there is no journal here" in words(result.output)
     run_service(config(tmp_path / "data"), traffic)
     result = run("export-journal", tmp_path / "data", tmp_path / "log", status=1)
     assert "60 may still get feedback" in words(result.output)

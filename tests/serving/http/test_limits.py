@@ -12,7 +12,7 @@ from tests.serving.processes import Served, eventually
 
 import topstory as ts
 from topstory.serving.api.messages import ArticleRequest
-from topstory.serving.service.recent_decisions import ROUND
+from topstory.serving.service.recent_decisions import TRIM_INTERVAL
 
 USER = [0.2, 0.3, 0.5, 1.0]
 LIMITS = {"batch": 60, "waiting": 20, "remembered": 10, "magnitude": 5.0}
@@ -62,7 +62,7 @@ def test_older_decisions_are_found_in_the_journal(served: Served) -> None:
         ask(served, "POST", "/v1/decide", [{"user": USER}] * 20)
     page = ask(served, "GET", "/metrics")[1].decode()
     (held,) = (line for line in page.splitlines() if line.startswith("topstory_remembered"))
-    assert float(held.split()[-1]) <= LIMITS["remembered"] + 2 * ROUND
+    assert float(held.split()[-1]) <= LIMITS["remembered"] + 2 * TRIM_INTERVAL
     assert ask(served, "POST", "/v1/decide", asked)[1] == made
     given = {"decision": made["decision"], "payoff": 1}
     answers = [ask(served, "POST", "/v1/feedback", given)[1] for _ in range(2)]

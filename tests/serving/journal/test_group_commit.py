@@ -1,4 +1,4 @@
-"""Where a batch is committed: a quick disk is waited for, and a slow one holds up nobody else."""
+"""Where a batch is committed: in the event loop if the disk is quick, else in a thread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from topstory.serving.api.errors import Unavailable
-from topstory.serving.journal.group_commit import QUICK, Commits
+from topstory.serving.journal.group_commit import QUICK_SECONDS, GroupCommit
 from topstory.serving.journal.journal import JournalError
 from topstory.serving.journal.records import Entry, Paid
 
@@ -19,7 +19,7 @@ class Journal:
 
     def __init__(self) -> None:
         self.now, self.seconds, self.fails = 0.0, 0.0, False
-        self.far = False
+        self.remote = False
         self.numbers: list[int] = []
         self.by: list[str] = []
 
@@ -44,20 +44,20 @@ def journal(monkeypatch: pytest.MonkeyPatch) -> Journal:
     return made
 
 
-def commits(journal: Journal, limit: int = 100) -> Commits:
-    return Commits(journal, lambda _: None, lambda _: None, limit)  # type: ignore[arg-type]  # the part of it that is used
+def commits(journal: Journal, limit: int = 100) -> GroupCommit:
+    return GroupCommit(journal, lambda _: None, lambda _: None, limit)  # type: ignore[arg-type]  # the part of it that is used
 
 
 def entries(first: int, count: int = 1) -> list[Entry]:
     return [Entry(number, 0, Paid(0, 1.0)) for number in range(first, first + count)]
 
 
-def test_a_quick_disk_is_waited_for_and_a_slow_one_has_its_thread(journal: Journal) -> None:
+def test_a_quick_disk_commits_in_the_loop_and_a_slow_one_in_its_thread(journal: Journal) -> None:
     async def work() -> None:
         made = commits(journal)
         assert await made.append(entries(1)) is None  # nobody knows how quick it is
         assert await made.append(entries(2)) is None
-        journal.seconds = 2 * QUICK
+        journal.seconds = 2 * QUICK_SECONDS
         assert await made.append(entries(3)) is None  # it was quick till now
         assert await made.append(entries(4)) is None
         journal.seconds = 0.0
@@ -77,16 +77,16 @@ def test_a_quick_disk_is_waited_for_and_a_slow_one_has_its_thread(journal: Journ
 
 
 @pytest.mark.parametrize("awaited", [True, False])
-@pytest.mark.parametrize("far", [True, False])
-def test_the_loop_waits_for_no_far_disk(journal: Journal, far: bool, awaited: bool) -> None:
+@pytest.mark.parametrize("remote", [True, False])
+def test_the_loop_waits_for_no_remote_disk(journal: Journal, remote: bool, awaited: bool) -> None:
     """A quick one costs less than its thread, whether somebody awaits the record or not."""
 
     async def work() -> None:
-        journal.far = far
+        journal.remote = remote
         made = commits(journal)
         for number in range(1, 4):
             await made.append(entries(number), awaited)
-        assert journal.by == ["own", *["own" if far else "loop"] * 2]
+        assert journal.by == ["own", *["own" if remote else "loop"] * 2]
         await made.drain()
         made.close()
 
@@ -137,7 +137,7 @@ def test_no_more_records_wait_than_are_allowed(journal: Journal) -> None:
     asyncio.run(work())
 
 
-def test_whatever_goes_wrong_is_told_and_the_next_commit_is_tried(journal: Journal) -> None:
+def test_any_failure_is_reported_and_the_next_commit_is_tried(journal: Journal) -> None:
     async def work() -> None:
         made = commits(journal)
         with pytest.MonkeyPatch.context() as broken:

@@ -128,7 +128,7 @@ def test_lost_connections_are_made_again_and_nothing_is_lost(tmp_path: Path, url
 def test_readiness_comes_back_by_itself(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "PROBE", 0.01)
+    monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
 
     async def work(service: Service) -> None:
         await add_articles(service)
@@ -161,7 +161,7 @@ def test_one_service_owns_a_journal_and_one_that_was_overtaken_writes_no_more(
     with pytest.raises(JournalError, match="another service owns this journal"):
         first.append([entry])
     standby.close()
-    with pytest.raises(JournalError, match="has taken this journal over: restart"):
+    with pytest.raises(JournalError, match="has taken over this journal: restart"):
         first.append([entry])
     first.close()
     reading = journal_of(url)
@@ -260,5 +260,5 @@ def test_a_database_that_cannot_keep_every_text_is_refused(server: str, tmp_path
         connection.execute(
             "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
         )
-    with pytest.raises(JournalError, match="encoding is LATIN1: make one with UTF8"):
+    with pytest.raises(JournalError, match="encoding is LATIN1: create one with UTF8"):
         Made(told(tmp_path, server.replace("/postgres?", "/latin?")))

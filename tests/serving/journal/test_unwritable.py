@@ -1,4 +1,4 @@
-"""Nothing can be written: a full disk, a locked journal. Refused with 503; then all goes on."""
+"""Nothing can be written: a full disk, a locked journal. ApiError with 503; then all goes on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.serving.making import add_articles, config, folded, run
 from tests.serving.processes import Served, eventually
 
 import topstory as ts
-from topstory.serving.api.errors import Refused, Unavailable
+from topstory.serving.api.errors import ApiError, Unavailable
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.config.schema import Config
 from topstory.serving.journal import group_commit
@@ -83,7 +83,7 @@ def test_a_locked_or_full_journal_refuses_with_503_and_recovers(
                     return_exceptions=True,
                 )
                 assert [type(each) for each in outcomes] == [Unavailable] * 3
-                assert {each.reason for each in outcomes if isinstance(each, Refused)} == {
+                assert {each.reason for each in outcomes if isinstance(each, ApiError)} == {
                     "journal_unavailable"
                 }
                 assert service.commits.failing is not None
@@ -103,7 +103,7 @@ def test_a_locked_or_full_journal_refuses_with_503_and_recovers(
 def test_readiness_comes_back_by_itself(
     tmp_path: Path, locked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "PROBE", 0.01)
+    monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
 
     async def work(service: Service) -> str:
         await add_articles(service)
@@ -154,10 +154,10 @@ def test_a_service_without_room_on_its_disk_refuses_and_recovers(
         made = client.decide(USER)
         with no_room(served):
             for _ in range(3):
-                with pytest.raises(Refused, match="journal cannot be written") as caught:
+                with pytest.raises(ApiError, match="journal cannot be written") as caught:
                     client.decide(USER)
                 assert caught.value.status == 503
-                with pytest.raises(Refused, match="nothing was changed"):
+                with pytest.raises(ApiError, match="nothing was changed"):
                     client.feedback(made.decision, 1.0)
             assert not ready(served)
         eventually(lambda: ready(served))
@@ -189,7 +189,7 @@ def test_a_state_that_could_not_follow_the_journal_is_not_shown(tmp_path: Path) 
             lambda: client.article("front", "only"),
             client.stats,
         ):
-            with pytest.raises(Refused, match="restart the service") as refused:
+            with pytest.raises(ApiError, match="restart the service") as refused:
                 ask_for()
             assert refused.value.status == 503
         assert not ready(served)

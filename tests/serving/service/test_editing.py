@@ -16,11 +16,11 @@ from tests.serving.making import (
     stopped,
 )
 
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.http.views import VIEWS_PER_TURN, article_views
+from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.records import ArticleFacts
-from topstory.serving.journal.times import moment
 from topstory.serving.service.service import Service
 
 USER = (0.2, 0.3, 0.5, 1.0)
@@ -33,8 +33,8 @@ def test_articles_are_shown_from_their_time_until_their_time(tmp_path: Path) -> 
         span = {"soon": (now + 40_000, None), "going": (None, now + 40_000), "past": (None, 1)}
         for name, (begins, ends) in span.items():
             said = ArticleRequest(
-                begins=None if begins is None else moment(begins),
-                ends=None if ends is None else moment(ends),
+                begins=None if begins is None else as_datetime(begins),
+                ends=None if ends is None else as_datetime(ends),
             )
             await service.put_article("front", name, said)
         assert (await service.decide(DecideRequest(user=USER, slots=3))).ranking == ("going",)
@@ -43,7 +43,7 @@ def test_articles_are_shown_from_their_time_until_their_time(tmp_path: Path) -> 
         wall[0] += 1
         assert (await service.decide(DecideRequest(user=USER, slots=3))).ranking == ("soon",)
         await service.remove_article("front", "soon")
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             await service.decide(DecideRequest(user=USER))
         assert refused(caught) == (409, "no_article")
 
@@ -126,7 +126,7 @@ def test_a_pool_that_was_emptied_still_says_how_many_features_it_takes(tmp_path:
     async def work(service: Service) -> None:
         await add_articles(service, 1)
         await service.remove_article("front", "article-0")
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             await service.put_article("front", "odd", ArticleRequest(features=(1.0,)))
         assert refused(caught) == (409, "features_conflict")
 
@@ -137,13 +137,13 @@ def test_features_that_do_not_fit_are_refused_before_they_are_journalled(tmp_pat
     async def work(service: Service) -> None:
         await add_articles(service, 1)
         number = service.state.number
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             await service.put_article("front", "odd", ArticleRequest(features=(1.0,)))
         assert refused(caught) == (409, "features_conflict")
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             await service.put_article("front", "article-0", ArticleRequest(features=(9.0, 9, 1)))
         assert refused(caught) == (409, "features_conflict")
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             await service.put_article("front", "big", ArticleRequest(features=(1e9, 0.0, 1.0)))
         assert refused(caught) == (422, "bad_article")
         east, west = timezone(timedelta(hours=14)), timezone(-timedelta(hours=14))
@@ -151,7 +151,7 @@ def test_features_that_do_not_fit_are_refused_before_they_are_journalled(tmp_pat
             ArticleRequest(begins=datetime(1, 1, 1, tzinfo=east)),
             ArticleRequest(ends=datetime(9999, 12, 31, 23, tzinfo=west)),
         ):
-            with pytest.raises(Refused, match="in UTC") as caught:
+            with pytest.raises(ApiError, match="in UTC") as caught:
                 await service.put_article("front", "never", out)
             assert refused(caught) == (422, "bad_article")
         assert service.state.number == number

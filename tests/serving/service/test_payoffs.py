@@ -16,7 +16,7 @@ from tests.serving.making import (
     stopped,
 )
 
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import DecideRequest, FeedbackRequest
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.security.decision_ids import Signer
@@ -36,7 +36,7 @@ def test_a_payoff_counts_once_however_often_it_is_sent(tmp_path: Path) -> None:
         before = service.state.fingerprint()
         assert (await service.feedback(given)).repeated
         assert service.state.fingerprint() == before
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             await service.feedback(FeedbackRequest(decision=made.decision, payoff=0.0))
         assert refused(caught) == (409, "payoff_conflict")
 
@@ -58,7 +58,7 @@ def test_a_payoff_is_remembered_over_a_restart(tmp_path: Path) -> None:
         again = await service.decide(DecideRequest(user=USER, request="r1"))
         assert again.decision == decision
         assert (await service.feedback(FeedbackRequest(decision=decision, payoff=1.0))).repeated
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             await service.feedback(FeedbackRequest(decision=decision, payoff=2.0))
         assert refused(caught) == (409, "payoff_conflict")
 
@@ -74,7 +74,7 @@ def test_repeating_a_request_returns_the_same_decision(tmp_path: Path) -> None:
         assert await service.decide(asked) == answers[0]
         assert service.state.pools["front"].tally.shows != []
         assert sum(map(sum, service.state.pools["front"].tally.shows)) == 1
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             await service.decide(DecideRequest(user=USER, request="abc", slots=2))
         assert refused(caught) == (409, "request_conflict")
 
@@ -112,7 +112,7 @@ def test_forged_foreign_unknown_and_expired_decisions_are_refused(tmp_path: Path
             service.signer.sign(1, far): (404, "unknown_decision"),  # a record, but no decision
             service.signer.sign(10, 1): (410, "expired_decision"),
         }.items():
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(ApiError) as caught:
                 await service.feedback(FeedbackRequest(decision=token, payoff=1.0))
             assert refused(caught) == outcome, token
 
@@ -129,7 +129,7 @@ def test_feedback_is_refused_after_the_window(tmp_path: Path) -> None:
             await service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0))
         ).repeated
         wall[0] += 1
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             await service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0))
         assert refused(caught) == (410, "expired_decision")
 
@@ -141,7 +141,7 @@ def test_ids_signed_by_an_old_key_stay_good_while_it_is_listed() -> None:
     both = Signer({"k1": bytes(32), "k2": b"y" * 32})
     assert both.check(old.sign(5, 6)) == (5, 6)
     assert both.sign(5, 6).startswith("k2.")
-    with pytest.raises(Refused):
+    with pytest.raises(ApiError):
         Signer({"k2": b"y" * 32}).check(old.sign(5, 6))
 
 

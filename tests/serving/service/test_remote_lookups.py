@@ -1,4 +1,4 @@
-"""A journal that is far away is looked into without holding up others; nothing counts twice."""
+"""Lookups in a remote journal delay nobody else, and nothing counts twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.serving.making import add_articles, config, folded, run
 
-from topstory.serving.api.errors import Refused, Unavailable
+from topstory.serving.api.errors import ApiError, Unavailable
 from topstory.serving.api.messages import DecideRequest, FeedbackRequest
 from topstory.serving.config.schema import Config
 from topstory.serving.journal import connect
@@ -23,17 +23,17 @@ from topstory.serving.service.service import Service
 USER = (0.2, 0.3, 0.5, 1.0)
 
 
-class Far(SqliteJournal):
+class RemoteJournal(SqliteJournal):
     """One whose answers are on their way until they are let through."""
 
-    far = True
+    remote = True
     fails = False
     waited_for = False  # by the event loop itself
-    arrived: threading.Semaphore  # looks that have an answer
+    arrived: threading.Semaphore  # lookups that have an answer
     gate: threading.Event
 
-    def _look(self, look: Callable[[], Found | None]) -> Found | None:
-        assert self.waited_for or threading.current_thread().name.startswith("looks")
+    def _lookup(self, look: Callable[[], Found | None]) -> Found | None:
+        assert self.waited_for or threading.current_thread().name.startswith("lookups")
         if self.fails:
             raise JournalError("nobody answers")
         found = look()
@@ -42,32 +42,32 @@ class Far(SqliteJournal):
         return found
 
     def decision(self, number: int) -> Found | None:
-        return self._look(lambda: super(Far, self).decision(number))
+        return self._lookup(lambda: super(RemoteJournal, self).decision(number))
 
     def request(self, request: str, since: int) -> Found | None:
-        return self._look(lambda: super(Far, self).request(request, since))
+        return self._lookup(lambda: super(RemoteJournal, self).request(request, since))
 
     async def reached(self) -> None:
-        """A look has its answer, which waits at the gate."""
+        """A lookup has its answer, which waits at the gate."""
         assert await asyncio.to_thread(self.arrived.acquire, timeout=10)
 
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
-    monkeypatch.setattr(Far, "arrived", threading.Semaphore(0), raising=False)
-    monkeypatch.setattr(Far, "gate", threading.Event(), raising=False)
-    monkeypatch.setattr(connect, "SqliteJournal", Far)
-    Far.gate.set()
+    monkeypatch.setattr(RemoteJournal, "arrived", threading.Semaphore(0), raising=False)
+    monkeypatch.setattr(RemoteJournal, "gate", threading.Event(), raising=False)
+    monkeypatch.setattr(connect, "SqliteJournal", RemoteJournal)
+    RemoteJournal.gate.set()
     return config(tmp_path, limits={"remembered": 4})
 
 
-async def aged(service: Service) -> tuple[Far, Any]:
+async def aged(service: Service) -> tuple[RemoteJournal, Any]:
     """A decision that is in the journal alone."""
-    assert isinstance(service.journal, Far)
+    assert isinstance(service.journal, RemoteJournal)
     await add_articles(service, 3)
     made = await service.decide(DecideRequest(user=USER, request="old"))
     await forgotten(service)
-    assert service.memory.get(service.signer.check(made.decision)[0]) is None
+    assert service.recent.get(service.signer.check(made.decision)[0]) is None
     while service.journal.arrived.acquire(blocking=False):
         pass
     return service.journal, made
@@ -84,7 +84,7 @@ def both(told: Config, work: Callable[[Service], Awaitable[str]]) -> None:
     assert run(told, work) == folded(told).fingerprint()
 
 
-def test_others_are_answered_while_the_journal_is_looked_into(told: Config) -> None:
+def test_others_are_answered_during_a_remote_lookup(told: Config) -> None:
     async def work(service: Service) -> str:
         journal, made = await aged(service)
         journal.gate.clear()
@@ -106,7 +106,7 @@ def test_others_are_answered_while_the_journal_is_looked_into(told: Config) -> N
     both(told, work)
 
 
-def test_copies_that_wait_for_a_look_count_once(told: Config) -> None:
+def test_copies_that_wait_for_a_lookup_count_once(told: Config) -> None:
     async def work(service: Service) -> str:
         _, made = await aged(service)
         given = FeedbackRequest(made.decision, 1.0)
@@ -117,16 +117,16 @@ def test_copies_that_wait_for_a_look_count_once(told: Config) -> None:
             copies = await asyncio.gather(*(service.decide(asked) for _ in range(5)))
             assert copies == [copies[0]] * 5
             assert (copies[0] == made) == (request == "old")
-        with pytest.raises(Refused, match="payoff is"):
+        with pytest.raises(ApiError, match="payoff is"):
             await service.feedback(FeedbackRequest(made.decision, 0.0))
-        with pytest.raises(Refused, match="something else"):
+        with pytest.raises(ApiError, match="something else"):
             await service.decide(DecideRequest(user=USER, request="old", slots=2))
         return service.state.fingerprint()
 
     both(told, work)
 
 
-def test_what_was_paid_and_let_go_during_a_look_is_not_paid_again(told: Config) -> None:
+def test_what_was_paid_and_dropped_during_a_lookup_is_not_paid_again(told: Config) -> None:
     async def work(service: Service) -> str:
         journal, made = await aged(service)
         given = FeedbackRequest(made.decision, 1.0)
@@ -143,7 +143,7 @@ def test_what_was_paid_and_let_go_during_a_look_is_not_paid_again(told: Config) 
     both(told, work)
 
 
-def test_what_was_decided_and_let_go_during_a_look_is_not_decided_again(told: Config) -> None:
+def test_what_was_decided_and_dropped_during_a_lookup_is_not_decided_again(told: Config) -> None:
     async def work(service: Service) -> str:
         journal, _ = await aged(service)
         asked = DecideRequest(user=USER, request="new")
@@ -162,17 +162,17 @@ def test_what_was_decided_and_let_go_during_a_look_is_not_decided_again(told: Co
 
 @contextmanager
 def quick(service: Service) -> Iterator[None]:
-    """Whoever looks now has his answer at once."""
+    """Lookups have their answers at once."""
     through = threading.Event()
     through.set()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(service.looks, "far", False)
-        patch.setattr(Far, "gate", through)
-        patch.setattr(Far, "waited_for", True)
+        patch.setattr(service.recent.lookups, "remote", False)
+        patch.setattr(RemoteJournal, "gate", through)
+        patch.setattr(RemoteJournal, "waited_for", True)
         yield
 
 
-def test_a_look_that_fails_is_refused_and_nothing_else_is(told: Config) -> None:
+def test_a_lookup_that_fails_is_refused_and_nothing_else_is(told: Config) -> None:
     async def work(service: Service) -> str:
         journal, made = await aged(service)
         journal.fails = True
@@ -183,7 +183,7 @@ def test_a_look_that_fails_is_refused_and_nothing_else_is(told: Config) -> None:
             with pytest.raises(Unavailable, match="cannot be read: nobody answers"):
                 await asking
         await forgotten(service)
-        assert len(service.memory) < 40  # nothing is kept for their sake
+        assert len(service.recent) < 40  # nothing is kept for their sake
         journal.fails = False
         assert not (await service.feedback(FeedbackRequest(made.decision, 1.0))).repeated
         return service.state.fingerprint()
@@ -195,7 +195,7 @@ def test_a_decision_that_is_nowhere_is_unknown(told: Config) -> None:
     async def work(service: Service) -> str:
         await aged(service)
         token = service.signer.sign(10**6, service.clock.now() + 10**9)
-        with pytest.raises(Refused, match="not in the journal"):
+        with pytest.raises(ApiError, match="not in the journal"):
             await service.feedback(FeedbackRequest(token, 1.0))
         return service.state.fingerprint()
 

@@ -22,10 +22,10 @@ from tests.serving.making import (
 )
 
 import topstory as ts
-from topstory.serving.api.errors import Refused, Unavailable
+from topstory.serving.api.errors import ApiError, Unavailable
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.journal.records import Decided, Paid
-from topstory.serving.service.recent_decisions import ROUND
+from topstory.serving.service.recent_decisions import TRIM_INTERVAL
 from topstory.serving.service.service import Service
 from topstory.serving.state.pool import context
 
@@ -51,7 +51,7 @@ def test_only_teaching_buckets_teach_and_the_state_equals_learning_in_the_journa
         plain.add_article(article.facts.id, article.facts.features)
     made = Made(told)
     taught = 0
-    for entry, decided in made.opening.journal.read():
+    for entry, decided in made.folder.journal.read():
         record = entry.record
         if isinstance(record, Decided) and record.bucket == 0:
             plain.shown(context(record.user), record.article)
@@ -77,7 +77,7 @@ def test_every_kind_of_model_can_be_served_and_folded(tmp_path: Path, name: str)
     assert run(told, work) == folded(told).fingerprint()
 
 
-def test_a_visitor_stays_in_his_bucket(tmp_path: Path) -> None:
+def test_a_visitor_stays_in_one_bucket(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         await add_articles(service)
         for name in ("ann", "bob", "cem"):
@@ -151,12 +151,12 @@ def test_contexts_and_payoffs_out_of_bounds_are_refused(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         await add_articles(service, 1)
         for user in ((1.0,), (float("nan"), 0, 0, 1.0), (1e300, 0, 0, 1.0), {"age": 3}):
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(ApiError) as caught:
                 await service.decide(DecideRequest(user=user))
             assert caught.value.status == 422
         made = await service.decide(DecideRequest(user=USER))
         for payoff in (float("inf"), 1e9):
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(ApiError) as caught:
                 await service.feedback(FeedbackRequest(decision=made.decision, payoff=payoff))
             assert refused(caught) == (422, "bad_payoff")
 
@@ -191,12 +191,12 @@ class Profiles:
 
 def test_with_a_feature_model_raw_profiles_are_taken(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
-        service.features = Profiles()
+        service.front.features = Profiles()
         await service.put_article("front", "cup", ArticleRequest(profile={"sport": 1}))
         await service.decide(DecideRequest(user={"age": 33}))
         assert service.state.pools["front"].articles["cup"].facts.features == (1.0, 1.0)
         for profile in ({}, {"age": "old"}):
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(ApiError) as caught:
                 await service.decide(DecideRequest(user=profile))
             assert refused(caught) == (422, "bad_profile")
 
@@ -215,7 +215,7 @@ def test_pools_have_articles_and_policies_of_their_own(tmp_path: Path) -> None:
         assert len(service.state.pools["front"].articles) == 2
         assert service.state.pools["sports"].policy.model.name == "context-free"
         assert sum(map(sum, service.state.pools["front"].tally.shows)) == 0
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             await service.decide(DecideRequest(user=USER, pool="arts"))
         assert refused(caught) == (404, "unknown_pool")
 
@@ -263,7 +263,7 @@ def test_memory_is_bounded_and_older_decisions_are_found_in_the_journal(tmp_path
         first = await service.decide(DecideRequest(user=USER, request="first"))
         for number in range(40):
             await service.decide(DecideRequest(user=USER, request=f"r{number}"))
-        assert len(service.memory) <= 10 + ROUND
+        assert len(service.recent) <= 10 + TRIM_INTERVAL
         again = await service.decide(DecideRequest(user=USER, request="first"))
         assert again == first
         answer = await service.feedback(FeedbackRequest(decision=first.decision, payoff=1.0))
@@ -302,7 +302,7 @@ def test_the_id_of_a_relaxed_decision_that_a_crash_lost_pays_no_other(tmp_path: 
         made = await service.decide(DecideRequest(user=USER))
         numbers = [service.signer.check(each)[0] for each in (token, made.decision)]
         assert numbers[0] == numbers[1]  # it is given again
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(ApiError) as caught:
             await service.feedback(FeedbackRequest(decision=token, payoff=1.0))
         assert refused(caught) == (404, "unknown_decision")
         await service.feedback(FeedbackRequest(decision=made.decision, payoff=0.0))

@@ -1,4 +1,4 @@
-"""A commit that failed, and may have reached the disk all the same."""
+"""A commit that failed, and may have reached the disk all the same: it is unconfirmed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.serving.journal.test_unwritable import USER, recovered
 from tests.serving.making import add_articles, config, folded, run
 
-from topstory.serving.api.errors import Refused, Unavailable
+from topstory.serving.api.errors import ApiError, Unavailable
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.journal import group_commit
 from topstory.serving.journal.clock import SECOND, Clock
@@ -17,8 +17,8 @@ from topstory.serving.journal.journal import JournalError
 from topstory.serving.service.service import Service
 
 
-class Doubtful:
-    """A journal whose disk fails after a commit, before it can tell."""
+class FailingJournal:
+    """A journal whose disk fails after a commit, before it can confirm it."""
 
     def __init__(self, service: Service) -> None:
         self.journal, self.broken = service.journal, False
@@ -38,34 +38,34 @@ class Doubtful:
             raise JournalError("disk I/O error")
 
 
-def in_doubt(service: Service) -> Doubtful:
-    """From now on commits are in doubt, until it is `broken` no more."""
-    doubtful = Doubtful(service)
-    service.commits._journal = doubtful  # type: ignore[assignment]  # fails on demand
-    doubtful.broken = True
-    return doubtful
+def unconfirmed(service: Service) -> FailingJournal:
+    """From now on commits are unconfirmed, until it is no longer `broken`."""
+    failing = FailingJournal(service)
+    service.commits._journal = failing  # type: ignore[assignment]  # fails on demand
+    failing.broken = True
+    return failing
 
 
-async def paid_in_doubt(service: Service) -> FeedbackRequest:
-    """Feedback that reached the disk, though nobody knows it; the disk is sound again."""
+async def paid_unconfirmed(service: Service) -> FeedbackRequest:
+    """Feedback that reached the disk, unconfirmed; the disk works again."""
     await add_articles(service, 2)
     made = await service.decide(DecideRequest(user=USER))
     given = FeedbackRequest(decision=made.decision, payoff=1.0)
-    doubtful = in_doubt(service)
+    failing = unconfirmed(service)
     with pytest.raises(Unavailable):
         await service.feedback(given)
-    doubtful.broken = False
+    failing.broken = False
     return given
 
 
-def test_a_commit_in_doubt_is_settled_without_a_later_one(
+def test_an_unconfirmed_commit_is_resolved_without_a_later_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "PROBE", 0.01)
+    monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
     told = config(tmp_path)
 
     async def work(service: Service) -> str:
-        given = await paid_in_doubt(service)
+        given = await paid_unconfirmed(service)
         await recovered(service)
         assert (await service.feedback(given)).repeated
         return service.state.fingerprint()
@@ -77,7 +77,7 @@ def test_a_commit_that_failed_but_reached_the_disk_is_in_the_state(tmp_path: Pat
     told = config(tmp_path)
 
     async def work(service: Service) -> str:
-        given = await paid_in_doubt(service)
+        given = await paid_unconfirmed(service)
         await service.decide(DecideRequest(user=USER))
         assert (await service.feedback(given)).repeated
         return service.state.fingerprint()
@@ -85,20 +85,20 @@ def test_a_commit_that_failed_but_reached_the_disk_is_in_the_state(tmp_path: Pat
     assert run(told, work) == folded(told).fingerprint()
 
 
-def test_a_request_whose_commit_is_in_doubt_makes_no_second_decision(tmp_path: Path) -> None:
+def test_a_request_whose_commit_is_unconfirmed_makes_no_second_decision(tmp_path: Path) -> None:
     told = config(tmp_path, window_seconds=10)
 
     async def work(service: Service) -> str:
         await add_articles(service, 2)
         wall = [service.clock.now() + 20 * SECOND]  # up for longer than the window
-        service.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: 0)
-        doubtful = in_doubt(service)
+        service.ledger.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: 0)
+        failing = unconfirmed(service)
         asked = DecideRequest(user=USER, request="once")
         for _ in range(2):  # also while nobody knows
             with pytest.raises(Unavailable):
                 await service.decide(asked)
             wall[0] += SECOND
-        doubtful.broken = False
+        failing.broken = False
         await service.decide(DecideRequest(user=USER))
         first, again = await service.decide(asked), await service.decide(asked)
         assert first == again
@@ -108,7 +108,7 @@ def test_a_request_whose_commit_is_in_doubt_makes_no_second_decision(tmp_path: P
     assert run(told, work) == folded(told).fingerprint()
 
 
-def test_a_payoff_whose_commit_was_in_doubt_spoils_no_other_records_commit(
+def test_a_payoff_whose_commit_was_unconfirmed_fails_no_other_commit(
     tmp_path: Path,
 ) -> None:
     told = config(tmp_path)
@@ -116,12 +116,12 @@ def test_a_payoff_whose_commit_was_in_doubt_spoils_no_other_records_commit(
     async def work(service: Service) -> str:
         await add_articles(service, 2)
         made = await service.decide(DecideRequest(user=USER))
-        doubtful = in_doubt(service)
+        failing = unconfirmed(service)
         given = FeedbackRequest(decision=made.decision, payoff=1.0)
         copies = (service.feedback(given) for _ in range(2))  # one waits for the other
         outcomes = await asyncio.gather(*copies, return_exceptions=True)
         assert [type(each) for each in outcomes] == [Unavailable] * 2
-        doubtful.broken = False
+        failing.broken = False
         retried, other = await asyncio.gather(
             service.feedback(given),
             service.decide(DecideRequest(user=USER)),
@@ -135,10 +135,10 @@ def test_a_payoff_whose_commit_was_in_doubt_spoils_no_other_records_commit(
     assert run(told, work) == folded(told).fingerprint()
 
 
-def test_doubt_is_settled_by_asking_again(tmp_path: Path) -> None:
+def test_an_unconfirmed_commit_is_resolved_by_asking_again(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
-        given = await paid_in_doubt(service)
-        with pytest.raises(Unavailable, match="in doubt"):
+        given = await paid_unconfirmed(service)
+        with pytest.raises(Unavailable, match="unconfirmed"):
             await service.feedback(given)
         await service.commits.drain()  # nothing else comes
         assert (await service.feedback(given)).repeated
@@ -146,51 +146,51 @@ def test_doubt_is_settled_by_asking_again(tmp_path: Path) -> None:
     run(config(tmp_path), work)
 
 
-def test_nothing_is_decided_from_a_pool_whose_edit_is_in_doubt(
+def test_nothing_is_decided_from_a_pool_whose_edit_is_unconfirmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else what was shown would not be in the pool, as the journal has it."""
-    monkeypatch.setattr(group_commit, "PROBE", 0.01)
+    monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
     told = config(tmp_path)
 
     async def work(service: Service) -> None:
         await add_articles(service, 1)
-        doubtful = in_doubt(service)
+        failing = unconfirmed(service)
         asked = DecideRequest(user=USER)
         with pytest.raises(Unavailable):
             await service.remove_article("front", "article-0")
         for one in (asked, DecideRequest(user=USER, slots=2)):
-            with pytest.raises(Unavailable, match="in doubt"):
+            with pytest.raises(Unavailable, match="unconfirmed"):
                 await service.decide(one)
-        doubtful.broken = False
+        failing.broken = False
         await recovered(service)  # tried by itself, now and then
-        with pytest.raises(Refused) as gone:
+        with pytest.raises(ApiError) as gone:
             await service.decide(asked)
         assert gone.value.reason == "no_article"
 
     run(told, work)
 
 
-def test_no_pool_is_edited_whose_last_edit_is_in_doubt(
+def test_no_pool_is_edited_whose_last_edit_is_unconfirmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the second could be at odds with the first, and no fold of the journal would do."""
-    monkeypatch.setattr(group_commit, "PROBE", 0.01)
+    monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
     told = config(tmp_path)
 
     async def work(service: Service) -> str:
-        doubtful = in_doubt(service)
+        failing = unconfirmed(service)
         with pytest.raises(Unavailable):
             await service.put_article("front", "a", ArticleRequest(features=(0.1, 0.2, 1.0)))
         other = ArticleRequest(features=(0.1, 1.0))
         for _ in range(2):
-            with pytest.raises(Unavailable, match="in doubt"):
+            with pytest.raises(Unavailable, match="unconfirmed"):
                 await service.put_article("front", "b", other)
-            with pytest.raises(Unavailable, match="in doubt"):
+            with pytest.raises(Unavailable, match="unconfirmed"):
                 await service.remove_article("front", "a")
-        doubtful.broken = False
+        failing.broken = False
         await recovered(service)  # tried by itself, now and then
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(ApiError) as refused:
             await service.put_article("front", "b", other)
         assert refused.value.reason == "features_conflict"
         await service.remove_article("front", "a")

@@ -187,7 +187,7 @@ def archived(folder: Path) -> Config:
         await keeper.snapshot()
         await visits(service, 5, seed=3)
         await keeper.snapshot()
-        service.clock = Clock(service.clock.now() + 2 * DAY)
+        service.ledger.clock = Clock(service.clock.now() + 2 * DAY)
         assert await keeper.archive() > 60
         await visits(service, 5, seed=4)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.serving.journal.test_journal import USER, fingerprint
 from tests.serving.making import D, Made, add_articles, config, run, visits
+from tests.serving.state.test_recovery import USER, fingerprint
 
 import topstory as ts
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
@@ -38,13 +38,13 @@ def test_the_exported_journal_is_the_log_of_what_happened(tmp_path: Path) -> Non
     made = Made(told)
     decided = [
         (entry, payoff or 0.0)
-        for entry, payoff in made.opening.journal.history(10**9)
+        for entry, payoff in made.folder.journal.history(10**9)
         if isinstance(entry.record, Decided)
     ]
-    exported = export(made.opening.journal, tmp_path / "all", "front")
-    uniform = export(made.opening.journal, tmp_path / "uniform", "front", "uniform")
+    exported = export(made.folder.journal, tmp_path / "all", "front")
+    uniform = export(made.folder.journal, tmp_path / "uniform", "front", "uniform")
     with pytest.raises(NothingToExport, match="may still get feedback"):
-        export(made.opening.journal, tmp_path / "none", "front", now=0)
+        export(made.folder.journal, tmp_path / "none", "front", now=0)
     made.crash()
     log = ts.EventLog.read(tmp_path / "all")
     assert exported.events == len(log) == 129
@@ -75,7 +75,7 @@ def test_old_decisions_move_to_log_folders_and_the_state_stays(tmp_path: Path) -
         await visits(service, 5, seed=3)
         await keeper.snapshot()
         assert await keeper.archive() == 0  # too young
-        service.clock = Clock(service.clock.now() + 2 * DAY)
+        service.ledger.clock = Clock(service.clock.now() + 2 * DAY)
         assert await keeper.archive() > 129
         await visits(service, 5, seed=4)
         return service.state.fingerprint()
@@ -100,7 +100,7 @@ async def paid_late(service: Service, later: int) -> None:
         await service.feedback(FeedbackRequest(decision=each.decision, payoff=1.0))
     await keeper.snapshot()
     await visits(service, later)
-    service.clock = Clock(service.clock.now() + 2 * DAY)
+    service.ledger.clock = Clock(service.clock.now() + 2 * DAY)
     assert await keeper.archive() == 1  # the first decision alone: nobody paid for it
     assert await keeper.archive() == 0
 
@@ -152,11 +152,11 @@ def test_a_decision_that_is_still_open_is_not_archived_though_the_window_was_sho
     async def after(service: Service) -> None:
         keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
         await twice_saved(service, keeper)
-        service.clock = Clock(service.clock.now() + 2 * DAY)
+        service.ledger.clock = Clock(service.clock.now() + 2 * DAY)
         assert await keeper.archive() == 0
         await service.feedback(FeedbackRequest(decision=decision, payoff=1.0))
         await twice_saved(service, keeper)
-        service.clock = Clock(service.clock.now() + 2 * DAY)
+        service.ledger.clock = Clock(service.clock.now() + 2 * DAY)
         assert await keeper.archive() == 2
 
     run(config(tmp_path, journal=days, window_seconds=60), after)
@@ -168,7 +168,7 @@ def test_an_archive_that_was_interrupted_holds_no_event_twice(
     async def work(service: Service) -> None:
         keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
         wall = [service.clock.now()]
-        service.clock = Clock(0, wall=lambda: wall[0], steady=lambda: 0)
+        service.ledger.clock = Clock(0, wall=lambda: wall[0], steady=lambda: 0)
         await service.put_article("front", "article-0", ArticleRequest(features=(1, 0, 1)))
         for half in range(2):
             for _ in range(3):
@@ -203,10 +203,10 @@ def test_an_article_that_came_back_with_other_features_is_another_one_in_the_log
     made = Made(told)
     (second,) = [
         entry.number
-        for entry, _ in made.opening.journal.history(10**9)
+        for entry, _ in made.folder.journal.history(10**9)
         if isinstance(entry.record, Placed) and entry.record.article.features == (0, 1, 1)
     ]
-    export(made.opening.journal, tmp_path / "log", "front")
+    export(made.folder.journal, tmp_path / "log", "front")
     made.crash()
     log = ts.EventLog.read(tmp_path / "log")
     other = f"a@{second}"

@@ -37,7 +37,7 @@ async def ages(service: Service) -> dict[str, float]:
 
 
 def later(service: Service, seconds: int) -> None:
-    service.clock = Clock(service.clock.now() + seconds * SECOND)
+    service.ledger.clock = Clock(service.clock.now() + seconds * SECOND)
 
 
 def test_the_model_is_as_old_as_the_last_record_that_taught_it(tmp_path: Path) -> None:

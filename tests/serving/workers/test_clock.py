@@ -13,7 +13,7 @@ from tests.serving.processes import Served, eventually
 from tests.serving.workers.test_workers import everywhere
 
 import topstory as ts
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, Decision
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.records import Decided
@@ -95,7 +95,7 @@ def paid(served: Served, decisions: list[str]) -> list[str]:
     async def pay(client: ts.AsyncClient, decision: str) -> str:
         try:
             assert not (await client.feedback(decision, 1.0)).repeated
-        except Refused as refused:
+        except ApiError as refused:
             return refused.reason
         return "paid"
 

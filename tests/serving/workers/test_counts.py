@@ -12,12 +12,12 @@ from topstory.serving.workers.counts import Counts, add
 
 def test_what_a_worker_has_told_it_does_not_tell_again() -> None:
     features: Any = SimpleNamespace(unknown=Counter({"gender": 2}))
-    mirror: Any = SimpleNamespace(again=3)
+    view: Any = SimpleNamespace(torn_reads=3)
     theirs, ours = RequestCounts(), RequestCounts()
     theirs.count("/v1/decide", 200, 0.002)
-    counts = Counts(theirs, mirror, features)
+    counts = Counts(theirs, view, features)
     first, second = counts.taken(), counts.taken()
-    assert (first.again, second.again) == (3, 0)
+    assert (first.torn_reads, second.torn_reads) == (3, 0)
     add(first, ours)
     add(second, ours)
     features.unknown["gender"] += 1

@@ -1,4 +1,4 @@
-"""The learner takes what a worker asks in one turn together, as if it had come one by one."""
+"""The learner takes together what a worker asks in one turn, as if it had come one by one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.serving.test_kill import payoffs
 
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.records import Decided
-from topstory.serving.service.receipts import Ticket
+from topstory.serving.service.receipts import Receipt
 from topstory.serving.service.service import Service
 from topstory.serving.state.pool import FOREVER
 from topstory.serving.workers.learner import Learner
 from topstory.serving.workers.shared_memory.publisher import Publisher
-from topstory.serving.workers.wire import Denied, Earlier, Payments, Proposed, Settled, Taken
+from topstory.serving.workers.wire import Denied, Earlier, Paying, Proposed, Settled, Taken
 
 T = TypeVar("T")
 USER = pack("<4d", 0.2, 0.3, 0.5, 1.0)
@@ -27,23 +27,25 @@ EXPIRES = FOREVER - 1
 
 
 class Worker:
-    """What a worker says to a learner, and hears."""
+    """What a worker sends to a learner, and receives."""
 
     def __init__(self, service: Service) -> None:
-        self.heard: list[Any] = []
+        self.received: list[Any] = []
         self.service = service
         self.publisher = Publisher(service.state, ("front",), service.clock, 0.05)
         self.publisher.publish()
-        self.learner = Learner(service, self.publisher, _no_app, _no_look, self.heard.append)
+        self.learner = Learner(
+            service.sequencer, self.publisher, _no_app, _no_warm_up, self.received.append
+        )
 
-    async def say(self, message: Proposed | Payments) -> list[Any]:
-        """What it hears until nothing waits any more."""
-        self.heard.clear()
-        self.learner.heard(message)
+    async def send(self, message: Proposed | Paying) -> list[Any]:
+        """What it receives until nothing waits any more."""
+        self.received.clear()
+        self.learner.received(message)
         while self.service.commits.waiting or self.service.commits._task is not None:
             await asyncio.sleep(0.001)
         await asyncio.sleep(0)
-        return list(self.heard)
+        return list(self.received)
 
     async def propose(self, *requests: str | None, user: bytes = USER) -> list[Any]:
         decided = [
@@ -51,13 +53,13 @@ class Worker:
             for each in requests
         ]
         edition = self.publisher.editions["front"]
-        return await self.say(Proposed(1, "front", edition, 0, FOREVER, decided))
+        return await self.send(Proposed(1, "front", edition, 0, FOREVER, decided))
 
     async def pay(self, *paid: tuple[int, float]) -> dict[int, bool | int]:
         """By question: whether it was a repeat, or the status of the refusal."""
-        tickets: list[Ticket] = [(decision, EXPIRES) for decision, _ in paid]
+        receipts: list[Receipt] = [(decision, EXPIRES) for decision, _ in paid]
         found: dict[int, bool | int] = {}
-        for told in await self.say(Payments(1, tickets, [payoff for _, payoff in paid])):
+        for told in await self.send(Paying(1, receipts, [payoff for _, payoff in paid])):
             if isinstance(told, Settled):
                 assert not found.keys() & set(told.numbers)
                 found |= dict(zip(told.numbers, told.repeated, strict=True))
@@ -71,7 +73,7 @@ async def _no_app(scope: Scope, receive: Receive, send: Send) -> None:
     raise AssertionError(scope)
 
 
-async def _no_look() -> None:
+async def _no_warm_up() -> None:
     raise AssertionError
 
 
@@ -145,7 +147,7 @@ def test_payoffs_of_one_turn_count_as_one_by_one(tmp_path: Path) -> None:
         assert await worker.pay(*given) == {1: False, 2: True, 3: 409, 4: False, 5: 404}
         assert await worker.pay((first, 1.0), (first + 2, 1.0)) == {1: True, 2: False}
         # The number of a decision with the window of another, which a crash has lost.
-        (denied,) = await worker.say(Payments(1, [(first + 3, EXPIRES - 1)], [1.0]))
+        (denied,) = await worker.send(Paying(1, [(first + 3, EXPIRES - 1)], [1.0]))
         assert (denied.first, denied.status) == (1, 404)
         return first, worker.service.state.fingerprint()
 
@@ -166,8 +168,8 @@ def test_a_payoff_waits_for_its_decision_and_too_many_are_refused(tmp_path: Path
     async def work(worker: Worker) -> None:
         proposed = worker.publisher.editions["front"]
         decided = Decided("front", USER, "article-0", 0, 0.5, EXPIRES, 0, True)
-        worker.learner.heard(Proposed(1, "front", proposed, 0, FOREVER, [decided]))
-        (taken,) = worker.heard  # at once, and it is not in the journal yet
+        worker.learner.received(Proposed(1, "front", proposed, 0, FOREVER, [decided]))
+        (taken,) = worker.received  # at once, and it is not in the journal yet
         assert worker.service.state.number < taken.number
         assert await worker.pay((taken.number, 1.0)) == {1: False}
         numbers = []

@@ -1,4 +1,4 @@
-"""Who asked before gets the same answer by whichever worker, even if nothing is left to show."""
+"""A repeated request gets the same answer from any worker, even if nothing is left to show."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.serving.processes import Served
 from tests.serving.workers.test_workers import USER, everywhere
 
 import topstory as ts
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest
 
 
@@ -26,10 +26,10 @@ def test_a_request_is_repeated_when_nothing_is_left_to_show(workers: int, tmp_pa
         again = asyncio.run(everywhere(served, lambda each: each.decide(USER, request="one")))
         assert again == [made] * len(again)
         for request in ("another", None):
-            with pytest.raises(Refused) as refused:
+            with pytest.raises(ApiError) as refused:
                 client.decide(USER, request=request)
             assert (refused.value.status, refused.value.reason) == (409, "no_article")
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(ApiError) as refused:
             client.decide([0.3, 0.3, 0.4, 1.0], request="one")
         assert refused.value.reason == "request_conflict"
         assert not client.feedback(made.decision, 1.0).repeated

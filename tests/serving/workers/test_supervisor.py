@@ -1,4 +1,4 @@
-"""A worker that dies is followed by another one, whatever goes wrong in between."""
+"""A worker that dies is restarted, whatever goes wrong in between."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import topstory as ts
 from topstory.serving.api.messages import ArticleRequest
 from topstory.serving.config.schema import Config
 from topstory.serving.workers import supervisor
-from topstory.serving.workers.supervisor import Group
+from topstory.serving.workers.supervisor import Supervisor
 
 
-class Member:
-    """The second worker cannot be talked to, and the third is never ready."""
+class WorkerHandle:
+    """The second worker cannot be reached, and the third is never ready."""
 
     count = 0
 
@@ -38,12 +38,12 @@ class Member:
             self.ready.set()
 
 
-def test_a_worker_that_cannot_be_talked_to_or_hangs_is_followed_by_another(
+def test_a_worker_that_cannot_be_reached_or_hangs_is_restarted(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(supervisor, "Member", Member)
-    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.0)
-    monkeypatch.setattr(supervisor, "STARTING", 0.05)
+    monkeypatch.setattr(supervisor, "WorkerHandle", WorkerHandle)
+    monkeypatch.setattr(supervisor, "MIN_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(supervisor, "START_SECONDS", 0.05)
     monkeypatch.setattr(supervisor, "share", lambda host, port: socket.socket())
 
     async def work() -> None:
@@ -51,12 +51,12 @@ def test_a_worker_that_cannot_be_talked_to_or_hangs_is_followed_by_another(
             descriptors=[], descriptor=0, connected=lambda place, count: None
         )
         here = [socket.create_server(("127.0.0.1", 0))]
-        workers = Group(Config(), here, shared, shared)
+        workers = Supervisor(Config(), here, shared, shared)
         nothing: Any = None
         await workers.begin(nothing, nothing, nothing)
-        workers.members[0].gone.set()
+        workers.workers[0].gone.set()
         async with asyncio.timeout(5):
-            while workers.members[0].number != 4 or not workers.members[0].ready.is_set():  # type: ignore[attr-defined]  # the test's own
+            while workers.workers[0].number != 4 or not workers.workers[0].ready.is_set():  # type: ignore[attr-defined]  # the test's own
                 await asyncio.sleep(0.01)
         assert workers.restarts == 3
         assert "worker 0 was not ready after 0.05 seconds" in caplog.text
@@ -72,7 +72,7 @@ def failing(mark: Path, program: Path = Path("/bin/false"), seconds: float = 300
     return (
         "import pathlib, sys\n"
         "from topstory.serving.workers import supervisor, worker_handle\n"
-        f"supervisor.STARTING = {seconds}\n"
+        f"supervisor.START_SECONDS = {seconds}\n"
         f"mark, python = pathlib.Path({str(mark)!r}), sys.executable\n"
         "class Sys:\n"
         f"    executable = property(lambda _: {str(program)!r} if mark.exists() else python)\n"
@@ -89,7 +89,7 @@ def hanging(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_workers_that_cannot_start_are_told_and_nothing_is_served(
+def test_workers_that_cannot_start_are_reported_and_nothing_is_served(
     hangs: bool, tmp_path: Path
 ) -> None:
     mark = tmp_path / "mark"
@@ -99,7 +99,7 @@ def test_workers_that_cannot_start_are_told_and_nothing_is_served(
         failure = "worker 0 was not ready after 0.5 seconds"
     else:
         served = Served(tmp_path, failing(mark), workers=2)
-        failure = "worker 0 ended with status 1 before it began"
+        failure = "worker 0 ended with status 1 before it was ready"
     with pytest.raises(AssertionError, match=failure):
         served.start()
     assert served.process is not None
@@ -123,7 +123,7 @@ def test_a_worker_that_cannot_start_again_is_tried_less_and_less_often(tmp_path:
         mark.touch()
         victim, _ = served.workers()
         victim.kill()
-        told = re.compile(r"ended with status (-?\d+); another one starts in ([\d.]+) s")
+        told = re.compile(r"ended with status (-?\d+); restarting in ([\d.]+) s")
         eventually(lambda: len(told.findall(served.errors())) >= 4, 30)
         statuses, pauses = zip(*told.findall(served.errors())[:4], strict=True)
         assert statuses == ("-9", "1", "1", "1")

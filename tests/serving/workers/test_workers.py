@@ -20,7 +20,7 @@ from tests.serving.processes import Served, eventually
 from tests.serving.test_kill import payoffs
 
 import topstory as ts
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, Decision
 from topstory.serving.journal.records import Decided
 from topstory.serving.journal.sqlite import SqliteJournal
@@ -98,7 +98,7 @@ def test_a_payoff_counts_once_whichever_workers_it_comes_by(served: Served) -> N
         given = asyncio.run(everywhere(served, lambda each: each.feedback(made.decision, 1.0)))
         assert [each.repeated for each in given].count(False) == 1
         assert client.stats().pools["front"].payoff == before + 1
-        with pytest.raises(Refused, match="payoff is 1") as refused:
+        with pytest.raises(ApiError, match="payoff is 1") as refused:
             client.feedback(made.decision, 0.0)
         assert refused.value.status == 409
 
@@ -109,7 +109,7 @@ def test_a_request_is_decided_once_whichever_workers_it_comes_by(served: Served)
     assert made == [made[0]] * CONNECTIONS
     with (
         ts.Client(served.url, served.key) as client,
-        pytest.raises(Refused, match="something else"),
+        pytest.raises(ApiError, match="something else"),
     ):
         client.decide([0.3, 0.3, 0.4, 1.0], request="the same")
 
@@ -278,7 +278,7 @@ def test_workers_end_with_their_learner_and_the_port_is_free_again(tmp_path: Pat
         answers: list[Decision | BaseException] = []
         for _ in range(5):  # one after the other
             answers += await asyncio.gather(client.decide(USER), return_exceptions=True)
-        refused = [each.status for each in answers if isinstance(each, Refused)]
+        refused = [each.status for each in answers if isinstance(each, ApiError)]
         granted = [each for each in answers if isinstance(each, Decision)]
         assert (set(refused) <= {429}, len(refused) + len(granted)) == (True, 5), answers
         return len(granted)
@@ -299,7 +299,7 @@ def test_workers_end_with_their_learner_and_the_port_is_free_again(tmp_path: Pat
     assert (len(gone), alive) == (2, [])
 
 
-def test_a_record_says_what_its_randomness_hung_on(served: Served) -> None:
+def test_a_record_keeps_the_number_that_its_randomness_depends_on(served: Served) -> None:
     made: list[Decision] = asyncio.run(everywhere(served, lambda each: each.decide(USER)))
     assert len({each.decision for each in made}) == CONNECTIONS
     with ts.Client(served.url, served.key, timeout=60) as client:

@@ -40,6 +40,3 @@ class Unavailable(ApiError):
 
     def __init__(self, message: str, reason: str = "journal_unavailable") -> None:
         super().__init__(503, reason, message)
-
-
-Refused = ApiError  # the old name, for rooms that do not use the new one yet

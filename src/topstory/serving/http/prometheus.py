@@ -83,7 +83,7 @@ class Metrics(Collector):
                 ),
                 service.clock.ahead / SECOND,
             ),
-            ("remembered_decisions", "recent decisions in memory", len(service.memory)),
+            ("remembered_decisions", "recent decisions in memory", len(service.recent)),
         ):
             yield GaugeMetricFamily(f"topstory_{name}", help_text, value=float(value))
         yield CounterMetricFamily(

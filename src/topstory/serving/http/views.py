@@ -18,8 +18,7 @@ from topstory.serving.api.messages import (
     SegmentView,
     Stats,
 )
-from topstory.serving.journal.clock import SECOND
-from topstory.serving.journal.times import moment
+from topstory.serving.journal.clock import SECOND, as_datetime
 from topstory.serving.service.service import Service, unknown_article
 from topstory.serving.state.pool import Article, Pool
 from topstory.serving.state.tally import Tally
@@ -129,8 +128,8 @@ def _view(
         title=facts.title,
         link=facts.link,
         features=facts.features,
-        begins=None if facts.begins is None else moment(facts.begins),
-        ends=None if facts.ends is None else moment(facts.ends),
+        begins=None if facts.begins is None else as_datetime(facts.begins),
+        ends=None if facts.ends is None else as_datetime(facts.ends),
         showable=article.showable(now),
         shows=shows,
         payoff=payoff,

@@ -1,16 +1,19 @@
-"""The time of the journal: it never goes back."""
+"""The journal's time: microseconds since 1970, and never less than before."""
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 SECOND = 1_000_000  # in microseconds
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock:
     """Microseconds since 1970, never less than before, not even than before a restart.
 
-    Where the machine's clock is set back, time goes on from where it was at its ordinary pace
-    until that clock has caught up: windows stay as long as they were promised.
+    If the system clock is set back, this one goes on from where it was, at its ordinary pace,
+    until the system clock has caught up. So feedback windows stay as long as promised.
 
     >>> clock = Clock(after=2_000, wall=lambda: 1_000, steady=lambda: 0)
     >>> clock.now(), clock.ahead
@@ -35,5 +38,24 @@ class Clock:
 
     @property
     def ahead(self) -> int:
-        """How far this time is ahead of the machine's."""
+        """How far this time is ahead of the system clock."""
         return max(0, self.now() - self._wall())
+
+
+@lru_cache(maxsize=64)  # all decisions that are made together expire together
+def as_datetime(microseconds: int) -> datetime:
+    """A time of the journal as people and JSON write it, in UTC.
+
+    >>> as_datetime(1_241_136_000_000_000)
+    datetime.datetime(2009, 5, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def as_microseconds(when: datetime) -> int:
+    """The reverse.
+
+    >>> as_microseconds(as_datetime(1_241_136_000_000_007))
+    1241136000000007
+    """
+    return (when - _EPOCH) // timedelta(microseconds=1)

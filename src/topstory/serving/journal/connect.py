@@ -1,4 +1,4 @@
-"""Which journal: a file in the data folder, or a PostgreSQL database."""
+"""Opens the journal: a file in the data folder, or a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ SCHEMES = ("postgresql://", "postgres://")
 
 def own_journal(config: Config) -> Journal:
     """The journal of the one service that writes it."""
-    told = config.journal
-    if told.url is None:
-        return SqliteJournal(Path(config.data) / FILE, told.lock_seconds)
-    return _postgres(told.url, told.lock_seconds, own=True)
+    journal = config.journal
+    if journal.url is None:
+        return SqliteJournal(Path(config.data) / FILE, journal.lock_seconds)
+    return _postgres(journal.url, journal.lock_seconds, own=True)
 
 
 def journal_of(where: str) -> Journal:
-    """The journal of a service that may be running, to read: its data folder, or its URL."""
+    """The journal of a service that may be running, for reading: by data folder or URL."""
     if where.startswith(SCHEMES):
         return _postgres(where, 1.0, own=False)
     path = Path(where) / FILE
     if not path.is_file():
-        raise FileNotFoundError(f"{where}: no service has kept a journal here")
+        raise FileNotFoundError(f"{where}: there is no journal here")
     return SqliteJournal(path)
 
 

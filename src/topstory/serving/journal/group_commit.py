@@ -10,59 +10,59 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
+import msgspec
+
 from topstory.serving.api.errors import Unavailable
 from topstory.serving.journal.journal import Journal, JournalError
 from topstory.serving.journal.records import Entry
 
 log = logging.getLogger("topstory.serving")
 
-LINGER = 0.005  # seconds that records may wait for others, if nobody waits for them
-QUICK = 0.002  # seconds: a commit that takes less is waited for; longer ones are worth a thread
-PROBE = 1.0  # seconds between two tries to write, while the last one failed
-BEHIND = "the state could not follow it: restart the service"
+LINGER_SECONDS = 0.005  # records for which nobody waits may wait this long for others
+QUICK_SECONDS = 0.002  # shorter commits run in the event loop; longer ones are worth a thread
+PROBE_SECONDS = 1.0  # between two attempts to write, while the last one failed
+STATE_BEHIND = "the state does not match the journal: restart the service"
 
-Told = Callable[[str | None], None]  # None: committed; else why not
+Callback = Callable[[str | None], None]  # None: committed; else why not
 
 
-class Commit:
-    """A commit on its way: who waits for it is told how it went, in the order of asking.
+class Commit(msgspec.Struct, eq=False):
+    """A commit on its way. Callbacks run in the order in which they were added.
 
-    By plain calls: a future for each of them would cost more than the record itself.
+    Plain calls: a future for each of them would cost more than the record itself.
     """
 
-    __slots__ = ("_waiting",)
+    callbacks: list[Callback] = []  # msgspec gives each commit a list of its own
 
-    def __init__(self) -> None:
-        self._waiting: list[Told] = []
-
-    def then(self, told: Told) -> None:
-        """Call `told` when it is over."""
-        self._waiting.append(told)
+    def then(self, callback: Callback) -> None:
+        """Call this when the commit has succeeded or failed."""
+        self.callbacks.append(callback)
 
     def __await__(self) -> Generator[Any, None, str | None]:
         future: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self.then(lambda failure: None if future.done() else future.set_result(failure))
         return future.__await__()
 
-    def over(self, failure: str | None) -> None:
-        """Tell all of them, and let them go."""
-        waiting, self._waiting = self._waiting, []
-        for told in waiting:
+    def finish(self, failure: str | None) -> None:
+        """Run the callbacks, and drop them."""
+        callbacks, self.callbacks = self.callbacks, []
+        for callback in callbacks:
             try:
-                told(failure)
+                callback(failure)
             except Exception:
-                log.exception("somebody could not be told of a commit")
+                log.exception("a callback failed after a commit")
 
 
-class Commits:
-    """Hands records to the journal, one batch at a time, and tells how it went.
+class GroupCommit:
+    """Hands records to the journal, one batch at a time, and reports how each batch went.
 
-    While one batch is being synced the next one gathers. `applied` is called with each batch
-    after its commit, `lost` with one that failed: then nothing of it is in the journal.
+    While one batch is being synced the next one gathers. `applied` is called with each batch after
+    its commit, `lost` with one that failed: then nothing of it is in the journal.
 
-    The journal has a thread of its own. One that is not `far` and has just been quick is waited for
-    right here: to hand a batch to the thread, and to share the interpreter with it, would take
-    longer. One that was slow, or failed, holds up nobody but those who wait for it: the thread.
+    The journal has a thread of its own. If the journal is not remote and its last commit was
+    quick, the event loop commits by itself: handing a batch to the thread, and sharing the
+    interpreter with it, would take longer. After a slow or failed commit the thread is used, so
+    that only those wait who wait for that commit.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Commits:
         limit: int,
     ) -> None:
         self._journal, self._applied, self._lost, self._limit = journal, applied, lost, limit
-        self._far = journal.far
+        self._remote = journal.remote
         self._quick = False  # whether the last commit was
         self._others: list[Future[object]] = []  # what else the thread was given
         self._waiting: list[Entry] = []
@@ -81,8 +81,9 @@ class Commits:
         self._awaited = False  # whether somebody waits for the next commit
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "journal")
-        self.doubtful: list[Entry] = []  # perhaps committed: the disk failed before it could tell
-        self._settling: asyncio.Future[None] | None = None
+        # A batch that may or may not be in the journal: the disk failed before it could tell.
+        self.unconfirmed: list[Entry] = []
+        self._resolving: asyncio.Future[None] | None = None
         self.failing: str | None = None  # why the last commit failed
         self._probing: asyncio.Task[None] | None = None
         self._trying = False
@@ -102,38 +103,37 @@ class Commits:
         return 0 if self.broken else max(0, self._limit - len(self._waiting))
 
     def check_state(self) -> None:
-        """Refuse, if the state is not what the journal has."""
+        """Raise Unavailable if the state is not what the journal says."""
         if self.broken:
-            raise Unavailable("the state could not follow the journal: restart the service")
+            raise Unavailable(STATE_BEHIND)
 
-    def gathering(self) -> Commit:
-        """The commit that the next records will be in; refused if there is no room for any."""
-        self.check_state()
+    def append(self, entries: Sequence[Entry], awaited: bool = True) -> Commit:
+        """Queue records, no more than there is room for; finished once on disk and applied.
+
+        Raises Unavailable if there is no room for any.
+        """
+        if self.broken:
+            self.check_state()
         if len(self._waiting) >= self._limit:
             raise overloaded()
         if self._next is None:
             self._next = Commit()
-        return self._next
-
-    def append(self, entries: Sequence[Entry], awaited: bool = True) -> Commit:
-        """Queue records, no more than there is room for; over when they are on disk and applied."""
-        commit = self.gathering()
         self._waiting += entries
         self._awaited |= awaited
         if self._task is None:
             self._task = asyncio.create_task(self._run())
-        return commit
+        return self._next
 
     async def _run(self) -> None:
         while self._waiting:
-            # All requests that the loop has ready by now go into one batch; where nobody waits for
+            # All requests that the loop has ready by now go into one batch; if nobody waits for
             # it, so do those of the next moment.
-            await asyncio.sleep(0 if self._awaited else LINGER)
+            await asyncio.sleep(0 if self._awaited else LINGER_SECONDS)
             batch, commit = self._waiting, self._next
             assert commit is not None
             self._waiting, self._next, self._awaited = [], None, False
             self.in_flight = len(batch)
-            if self._quick and not self._far and self._undisturbed():
+            if self._quick and not self._remote and self._thread_is_idle():
                 failure = self._commit(batch)
             else:
                 failure = await self._in_thread(self._commit, batch)
@@ -145,18 +145,19 @@ class Commits:
             self.failing = failure
             if failure is not None and self._probing is None and not self.broken:
                 self._probing = asyncio.create_task(self._probe())
-            commit.over(failure)
+            commit.finish(failure)
         self._task = None
 
-    def _undisturbed(self) -> bool:
-        """Whether nothing else is with the journal's thread, and nothing has to be settled."""
-        self._others = [each for each in self._others if not each.done()]
-        return not (self._others or self._trying or self.doubtful or self._settles())
+    def _thread_is_idle(self) -> bool:
+        """Whether the journal's thread has nothing to do, and no batch is unconfirmed."""
+        if self._others:
+            self._others = [each for each in self._others if not each.done()]
+        return not (self._others or self._trying or self.unconfirmed or self._resolving_now())
 
     async def _probe(self) -> None:
-        """Try to write until it works again: who is sent no requests would never find out."""
+        """Try to write until it works again: a service that gets no requests would never know."""
         while self.failing is not None and not self.broken:
-            await asyncio.sleep(PROBE)
+            await asyncio.sleep(PROBE_SECONDS)
             if self._task is None:
                 self._trying = True
                 failure = await self._in_thread(self._try, [])
@@ -166,73 +167,74 @@ class Commits:
 
     def _try(self, _: list[Entry]) -> str | None:
         try:
-            self._settle_doubt()
+            self._resolve_now()
             self._journal.probe()
         except Exception as error:
             return str(error)
-        return BEHIND if self.broken else None
+        return STATE_BEHIND if self.broken else None
 
     def _apply(self, batch: Sequence[Entry]) -> str | None:
         try:
             self._applied(batch)
         except Exception:
-            # A state that did not follow the journal must not be served, or saved.
-            log.critical("the state could not follow the journal", exc_info=True)
+            # A state that does not match the journal must not be served, or saved.
+            log.critical("a committed batch could not be applied to the state", exc_info=True)
             self.broken = True
-            return BEHIND
+            return STATE_BEHIND
         return None
 
     def _commit(self, batch: list[Entry]) -> str | None:
         began, self._quick = perf_counter(), False
         try:
-            self._settle_doubt()
+            if self.unconfirmed:
+                self._resolve_now()
             self._journal.append(batch)
         except Exception as error:
-            # Whatever it was: nobody may be left waiting, and the next batch is tried.
+            # Whatever it was: all who wait get an answer, and the next batch is tried.
             if not isinstance(error, JournalError):
                 log.exception("a commit failed unexpectedly")
-            return self._settle(batch, str(error))
+            return self._check(batch, str(error))
         self.seconds = perf_counter() - began
-        self._quick = self.seconds < QUICK
+        self._quick = self.seconds < QUICK_SECONDS
         self.count += 1
         return None
 
-    def _settle(self, batch: list[Entry], failure: str) -> str | None:
+    def _check(self, batch: list[Entry], failure: str) -> str | None:
         """Whether a batch whose commit failed is in the journal all the same."""
-        if self.doubtful:
-            return failure  # an older batch is still in doubt: this one was never tried
+        if self.unconfirmed:
+            return failure  # an older batch is still unconfirmed: this one was never tried
         try:
             number, _ = self._journal.last()
         except Exception:
-            self.doubtful = batch
+            self.unconfirmed = batch
             return failure
         return None if number >= batch[-1].number else failure
 
-    def settle(self) -> None:
-        """Begin to find out what became of a batch in doubt, though no record waits for it."""
-        if not self._settles():
+    def resolve(self) -> None:
+        """Begin to find out what became of the unconfirmed batch, though no record waits."""
+        if not self._resolving_now():
             loop = asyncio.get_running_loop()
-            self._settling = loop.run_in_executor(self._thread, self._try_to_settle)
+            self._resolving = loop.run_in_executor(self._thread, self._try_to_resolve)
 
-    def _settles(self) -> bool:
-        return self._settling is not None and not self._settling.done()
+    def _resolving_now(self) -> bool:
+        return self._resolving is not None and not self._resolving.done()
 
-    def _try_to_settle(self) -> None:
-        with suppress(Exception):  # who asks next tries again
-            self._settle_doubt()
+    def _try_to_resolve(self) -> None:
+        with suppress(Exception):  # the next request tries again
+            self._resolve_now()
 
-    def _settle_doubt(self) -> None:
-        if self.doubtful:
+    def _resolve_now(self) -> None:
+        if self.unconfirmed:
             number, _ = self._journal.last()
-            if number >= self.doubtful[-1].number:
-                self._loop_call(self.doubtful)
-            self.doubtful = []  # not before it is applied: till then nobody may take it for lost
+            if number >= self.unconfirmed[-1].number:
+                self._apply_in_loop(self.unconfirmed)
+            self.unconfirmed = []  # not before it is applied: until then nobody may think it lost
 
-    def _loop_call(self, batch: list[Entry]) -> None:
+    def _apply_in_loop(self, batch: list[Entry]) -> None:
         """Apply a batch late, before any later one."""
-        asyncio.run_coroutine_threadsafe(self._late(batch), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._apply_late(batch), self._loop).result()
 
-    async def _late(self, batch: list[Entry]) -> None:
+    async def _apply_late(self, batch: list[Entry]) -> None:
         self._apply(batch)
 
     async def _in_thread(
@@ -242,8 +244,8 @@ class Commits:
         return await self._loop.run_in_executor(self._thread, work, batch)
 
     async def drain(self) -> None:
-        """Wait until nothing waits, and nothing is with the journal."""
-        while self._task is not None or self._trying or self._settles():
+        """Wait until nothing waits, and the journal's thread is idle."""
+        while self._task is not None or self._trying or self._resolving_now():
             await asyncio.sleep(0.005)
 
     async def run(self, work: Callable[[], object]) -> None:
@@ -253,12 +255,12 @@ class Commits:
         await asyncio.wrap_future(running)
 
     def close(self) -> None:
-        """No more; first `drain`."""
+        """End the thread; call `drain` first."""
         if self._probing is not None:
             self._probing.cancel()
         self._thread.shutdown()
 
 
 def overloaded() -> Unavailable:
-    """There is no room for one more record."""
+    """The error if there is no room for one more record."""
     return Unavailable("too many records wait for the disk", "overloaded")

@@ -1,4 +1,4 @@
-"""What every journal does: keep records in order, durably, and find them again."""
+"""What every journal does: it keeps records in order, durably, and finds them again."""
 
 from __future__ import annotations
 
@@ -22,11 +22,14 @@ class Found(NamedTuple):
 
 
 class Journal(Protocol):
-    """Records in one order. Those that write are called from one thread, the rest from another."""
+    """Records in one order.
+
+    The methods that write are called from one thread, the others from another.
+    """
 
     @property
-    def far(self) -> bool:
-        """Whether a look takes so long that an event loop should not wait for it."""
+    def remote(self) -> bool:
+        """Whether a lookup takes so long that an event loop should not wait for it."""
         ...
 
     def append(self, entries: Sequence[Entry]) -> None:
@@ -62,11 +65,11 @@ class Journal(Protocol):
         ...
 
     def prune(self, before: int) -> int:
-        """Drop decisions below that number, and their payoffs; how many records went."""
+        """Delete decisions below that number, and their payoffs; how many records went."""
         ...
 
     def pruned(self) -> int:
-        """The number below which decisions were dropped; 0 if none were."""
+        """The number below which decisions were deleted; 0 if none were."""
         ...
 
     def again(self) -> Journal:
@@ -74,5 +77,5 @@ class Journal(Protocol):
         ...
 
     def close(self) -> None:
-        """No more."""
+        """Close all connections."""
         ...

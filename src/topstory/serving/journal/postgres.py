@@ -1,7 +1,7 @@
 """The journal in a PostgreSQL database: on another machine, or with a standby there.
 
-One service owns it. It holds an advisory lock for as long as it is connected; a standby that was
-refused may be started once that is gone, and makes the same state from the same records.
+One service owns it, and holds an advisory lock as long as it is connected. A standby can start once
+the lock is free, and makes the same state from the same records.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from topstory.serving.journal.journal import JournalError
 from topstory.serving.journal.records import Entry
 
 VERSION = 1
-OWNING = 0x7453544A  # "tSTJ": the advisory lock
-PATIENCE = 10.0  # seconds for a commit
+OWNER_LOCK = 0x7453544A  # "tSTJ": the advisory lock
+COMMIT_SECONDS = 10.0  # a commit may take this long
 
 _SCHEMA = f"""
 CREATE SCHEMA IF NOT EXISTS topstory;
@@ -50,16 +50,16 @@ INSERT INTO journal SELECT * FROM unnest(
 """
 
 
-class PostgresJournal(sql.Rows):
+class PostgresJournal(sql.SqlJournal):
     """A journal by a URL such as `postgresql://user@host/database`.
 
     Args:
-        url: of the database; what it leaves out, the variables of libpq (`PGPASSWORD`, …) say.
-        lock_seconds: how long the lock, or what is looked up, is waited for.
+        url: of the database; libpq's variables (`PGPASSWORD`, …) supply what it leaves out.
+        lock_seconds: the longest wait for the lock, or for a lookup.
         own: whether this is the service that writes; others only read.
     """
 
-    far = True
+    remote = True
 
     def __init__(self, url: str, lock_seconds: float = 1.0, own: bool = True) -> None:
         self._url, self._lock_seconds, self._own = url, lock_seconds, own
@@ -85,8 +85,8 @@ class PostgresJournal(sql.Rows):
                 return
             except psycopg.Error as error:
                 if again or not writer.closed:
-                    raise JournalError(_words(error)) from None
-            # The connection is gone, perhaps after the commit: look, and if not try once more.
+                    raise JournalError(_one_line(error)) from None
+            # The connection was lost, perhaps after the commit: check, and else try once more.
             if self.last()[0] >= entries[-1].number:
                 return
 
@@ -95,25 +95,25 @@ class PostgresJournal(sql.Rows):
         writer = self._ready_to_write()
         try:
             with writer.transaction():
-                writer.execute(_asked(sql.TRY), (sql.PAGES,))
-                writer.execute(_asked(sql.TRIED))
+                writer.execute(_query(sql.PROBE), (sql.PROBE_BODY,))
+                writer.execute(_query(sql.UNDO_PROBE))
         except psycopg.Error as error:
-            raise JournalError(_words(error)) from None
+            raise JournalError(_one_line(error)) from None
 
     def prune(self, before: int) -> int:
-        """Drop decisions below that number, and their payoffs; how many records went."""
+        """Delete decisions below that number, and their payoffs; how many records went."""
         writer = self._ready_to_write()
         try:
             with writer.transaction():
                 writer.execute("SET LOCAL statement_timeout = 0")  # it may delete very many
-                gone = writer.execute(_asked(sql.PRUNE), (before, before)).rowcount
+                gone = writer.execute(_query(sql.PRUNE), (before, before)).rowcount
                 writer.execute("UPDATE meta SET before = greatest(before, %s)", (before,))
             return gone
         except psycopg.Error as error:
-            raise JournalError(_words(error)) from None
+            raise JournalError(_one_line(error)) from None
 
     def pruned(self) -> int:
-        """The number below which decisions were dropped; 0 if none were."""
+        """The number below which decisions were deleted; 0 if none were."""
         return int(self._one("SELECT before FROM meta")[0])
 
     def again(self) -> PostgresJournal:
@@ -121,7 +121,7 @@ class PostgresJournal(sql.Rows):
         return PostgresJournal(self._url, self._lock_seconds, own=False)
 
     def close(self) -> None:
-        """No more."""
+        """Close all connections."""
         for connection in (self._reader, self._writer):
             if connection is not None:
                 with suppress(psycopg.Error):
@@ -131,28 +131,28 @@ class PostgresJournal(sql.Rows):
     # -- connections --
 
     def _ready_to_write(self) -> psycopg.Connection:
-        """The owner's connection; a lost one is made anew, if nobody else has owned it since."""
+        """The owner's connection; a lost one is made again, unless another service took over."""
         if self._writer is not None and not self._writer.closed:
             return self._writer
         if not self._own:
             raise JournalError("this connection only reads")
         self._writer = None
-        connection = self._connect(PATIENCE)
+        connection = self._connect(COMMIT_SECONDS)
         try:
             self._take(connection)
         except (psycopg.Error, JournalError) as error:
             with suppress(psycopg.Error):
                 connection.close()
-            raise JournalError(_words(error)) from None
+            raise JournalError(_one_line(error)) from None
         self._writer = connection
         return connection
 
     def _take(self, connection: psycopg.Connection) -> None:
         encoding = connection.info.parameter_status("server_encoding")
-        if encoding != "UTF8":  # a request's id could be kept from no client, and spoil others'
-            raise JournalError(f"the database's encoding is {encoding}: make one with UTF8")
+        if encoding != "UTF8":  # a request id that it cannot store would fail a whole commit
+            raise JournalError(f"the database's encoding is {encoding}: create one with UTF8")
         try:
-            connection.execute("SELECT pg_advisory_lock(%s)", (OWNING,))
+            connection.execute("SELECT pg_advisory_lock(%s)", (OWNER_LOCK,))
         except psycopg.errors.LockNotAvailable:
             raise JournalError("another service owns this journal: stop it first") from None
         if self._term is None:
@@ -163,7 +163,7 @@ class PostgresJournal(sql.Rows):
             return
         found = connection.execute("SELECT term FROM meta").fetchone()
         if found is None or found[0] != self._term:
-            raise JournalError("another service has taken this journal over: restart this one")
+            raise JournalError("another service has taken over this journal: restart this one")
 
     def _ready_to_read(self) -> psycopg.Connection:
         if self._reader is None or self._reader.closed:
@@ -171,48 +171,48 @@ class PostgresJournal(sql.Rows):
         return self._reader
 
     def _connect(self, seconds: float) -> psycopg.Connection:
-        """A connection whose statements may take so long; 0: for ever."""
+        """A connection whose statements may take this long; 0: no limit."""
         try:
             connection = psycopg.connect(
                 self._url,
                 autocommit=True,
                 connect_timeout=2,  # the least that libpq takes
                 client_encoding="utf8",
-                tcp_user_timeout=round(PATIENCE * 1000),  # a machine that is gone says nothing
+                tcp_user_timeout=round(COMMIT_SECONDS * 1000),  # a dead machine sends nothing
             )
-            # Whatever the server's default is, a commit that was acknowledged is on its disk.
+            # Whatever the server's default: an acknowledged commit is on its disk.
             connection.execute("SET synchronous_commit = on")
             connection.execute("SET search_path = topstory")
             for setting, value in (("statement", seconds), ("lock", self._lock_seconds)):
                 milliseconds = Literal(round(value * 1000))
                 connection.execute(SQL(f"SET {setting}_timeout = {{}}").format(milliseconds))
         except psycopg.Error as error:
-            raise JournalError(_words(error)) from None
+            raise JournalError(_one_line(error)) from None
         return connection
 
     def _check_version(self) -> None:
         version = int(self._one("SELECT version FROM meta")[0])
         if version != VERSION:
             raise JournalError(
-                f"{self.name}: of version {version}, and this topstory reads {VERSION}"
+                f"{self.name}: the journal has version {version}, this topstory reads {VERSION}"
             )
 
     def _last(self) -> Any:
-        # The owner asks under its lock: so no commit of a connection that it lost is still on its
-        # way, and whether a doubtful batch arrived is settled for good.
+        # The owner asks under its lock: so no commit of a lost connection is still on its way, and
+        # the answer for an unconfirmed batch is final.
         return self._first(self._ready_to_write if self._own else self._ready_to_read, sql.LAST)
 
     def _one(self, query: str, *parameters: Any) -> Any:
         return self._first(self._ready_to_read, query, *parameters)
 
     def _first(self, ready: Callable[[], psycopg.Connection], query: str, *parameters: Any) -> Any:
-        for again in (False, True):  # a connection that was lost is made again
+        for again in (False, True):  # a lost connection is made again
             connection = ready()
             try:
-                return connection.execute(_asked(query), parameters).fetchone()
+                return connection.execute(_query(query), parameters).fetchone()
             except psycopg.Error as error:
                 if again or not connection.closed:
-                    raise JournalError(_words(error)) from None
+                    raise JournalError(_one_line(error)) from None
         return None
 
     def _stream(self, query: str, *parameters: Any) -> Iterator[Any]:
@@ -220,27 +220,27 @@ class PostgresJournal(sql.Rows):
         connection = self._connect(0)
         try:
             with connection, connection.cursor() as cursor:
-                yield from cursor.stream(_asked(query), parameters, size=1_000)
+                yield from cursor.stream(_query(query), parameters, size=1_000)
         except psycopg.Error as error:
-            raise JournalError(_words(error)) from None
+            raise JournalError(_one_line(error)) from None
 
 
-def _asked(query: str) -> Any:
+def _query(query: str) -> Any:
     """The query with psycopg's placeholders."""
     return SQL(query.replace("?", "%s"))
 
 
-def _words(error: Exception) -> str:
-    """What went wrong, on one line."""
+def _one_line(error: Exception) -> str:
+    """The message on one line."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def _without_secrets(url: str) -> str:
     try:
-        told = conninfo_to_dict(url)
+        parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
-        # libpq's own words may quote the password.
+        # libpq's own message may quote the password.
         raise JournalError(
-            "not a PostgreSQL URL; in a user's name and password write special characters as %XX"
+            "not a PostgreSQL URL; write special characters in user name and password as %XX"
         ) from None
-    return f"postgresql://{told.get('host', 'localhost')}/{told.get('dbname', '')}"
+    return f"postgresql://{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"

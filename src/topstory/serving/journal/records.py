@@ -1,18 +1,22 @@
-"""What the journal holds: everything that ever changed the state, in order."""
+"""The records of the journal: everything that ever changed the state, in order.
+
+Class names and the order of fields are the file format: they are the tags and arrays on disk.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
-    """One thing that happened. In no cycle, so the garbage collector need not look at it."""
+    """One thing that happened. Records are in no cycles, so the garbage collector skips them."""
 
 
 class ArticleFacts(msgspec.Struct, frozen=True, array_like=True):
-    """What an editor said of an article; times are microseconds since 1970."""
+    """An article as an editor described it; times are microseconds since 1970."""
 
     id: str
     features: tuple[float, ...] | None = None
@@ -36,7 +40,7 @@ class Opened(Record, frozen=True):
 
 
 class Placed(Record, frozen=True):
-    """An editor added an article to a pool, or said something else of it."""
+    """An editor added an article to a pool, or changed it."""
 
     pool: str
     article: ArticleFacts
@@ -64,7 +68,7 @@ class Decided(Record, frozen=True):
     exclude: tuple[str, ...] = ()
     request: str | None = None
     slots: int = 1
-    draw: int | None = None  # what its randomness hangs on; None: its own number
+    draw: int | None = None  # the number its randomness depends on; None: its own
 
 
 class Paid(Record, frozen=True):
@@ -85,13 +89,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     record: AnyRecord
 
 
-_encoder = msgspec.msgpack.Encoder()
+encode: Callable[[AnyRecord], bytes] = msgspec.msgpack.Encoder().encode
 _decoder: msgspec.msgpack.Decoder[AnyRecord] = msgspec.msgpack.Decoder(AnyRecord)
-
-
-def encode(record: AnyRecord) -> bytes:
-    """The record as bytes."""
-    return _encoder.encode(record)
 
 
 def decode(body: bytes) -> AnyRecord:

@@ -1,4 +1,4 @@
-"""The journal as a table: what both databases ask, and records as rows."""
+"""The journal as a table: the queries of both databases, and records as rows."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ SELECT d.number, d.at, d.body, p.body FROM journal AS d
 LEFT JOIN journal AS p ON p.decision = d.number
 WHERE d.decision IS NULL AND d.number < ? ORDER BY d.number
 """
-# Plus 0: else a database may search the index of payoffs from its beginning.
+# Plus 0: else a database may scan the index of payoffs from its beginning.
 FIRST_PAID_AFTER = "SELECT min(decision + 0) FROM journal WHERE number > ?"
 PRUNE = """
 DELETE FROM journal
 WHERE (kind = 'Decided' AND number < ?) OR (decision IS NOT NULL AND decision < ?)
 """
-# A row that is gone again in the same commit: nobody sees it, and it needs a page and a sync.
-TRY = "INSERT INTO journal VALUES (0, 0, 'Tried', NULL, NULL, ?)"
-TRIED = "DELETE FROM journal WHERE number = 0"
-PAGES = bytes(8192)
+# A row that is deleted in the same commit: nobody sees it, but it needs a page and a sync.
+PROBE = "INSERT INTO journal VALUES (0, 0, 'Tried', NULL, NULL, ?)"
+UNDO_PROBE = "DELETE FROM journal WHERE number = 0"
+PROBE_BODY = bytes(8192)
 
 
 def row(entry: Entry) -> tuple[int, int, str, int | None, str | None, bytes]:
@@ -47,8 +47,8 @@ def row(entry: Entry) -> tuple[int, int, str, int | None, str | None, bytes]:
     return entry.number, entry.at, type(record).__name__, decision, request, encode(record)
 
 
-class Rows(ABC):
-    """A journal that is read by these queries; how they are asked is the database's."""
+class SqlJournal(ABC):
+    """A journal that is read by these queries; each database runs them in its own way."""
 
     @abstractmethod
     def _one(self, query: str, *parameters: Any) -> Any:
@@ -87,7 +87,7 @@ class Rows(ABC):
 
     def first_paid_after(self, number: int) -> int | None:
         """The first decision whose payoff is a record after that number, if there is one."""
-        [(found,)] = self._stream(FIRST_PAID_AFTER, number)  # it may take longer than a look
+        [(found,)] = self._stream(FIRST_PAID_AFTER, number)  # it may take longer than a lookup
         return None if found is None else int(found)
 
 

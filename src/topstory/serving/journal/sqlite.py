@@ -1,7 +1,6 @@
 """The journal as one SQLite file: WAL, and a real sync for every commit.
 
-`synchronous=NORMAL` does not sync at a commit, so it would break the promise that what was
-acknowledged is never lost.
+`synchronous=NORMAL` does not sync at a commit: what was acknowledged could be lost.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ INSERT INTO pruned VALUES (0);
 CREATE UNIQUE INDEX payoff_of ON journal (decision) WHERE decision IS NOT NULL;
 CREATE INDEX decision_for ON journal (request, number) WHERE request IS NOT NULL;
 """
-# All rows in one statement: sqlite3 lets go of the interpreter's lock for every step it takes, and
-# getting it back from a busy event loop costs up to a millisecond each time.
-MOST = 128  # rows in one statement; each number of them is a statement of its own
+# All rows in one statement: sqlite3 releases the interpreter's lock at every step, and getting it
+# back from a busy event loop takes up to a millisecond each time.
+MAX_ROWS = 128  # in one INSERT; each number of rows is a prepared statement of its own
 
 
-@lru_cache(maxsize=MOST)
+@lru_cache(maxsize=MAX_ROWS)
 def _insert(size: int) -> str:
     return f"INSERT INTO journal VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * size)}"
 
 
-class SqliteJournal(sql.Rows):
+class SqliteJournal(sql.SqlJournal):
     """A journal in a file; `append` has a connection of its own.
 
     >>> from topstory.serving.journal.records import Paid
@@ -56,12 +55,11 @@ class SqliteJournal(sql.Rows):
     (1, 1000)
     """
 
-    far = False
+    remote = False
 
     def __init__(self, path: Path, lock_seconds: float = 1.0) -> None:
         self.path = path
         self._lock_seconds = lock_seconds
-        self._wait = int(lock_seconds * 1000)
         self._writer = self._connect()
         try:
             self._prepare()
@@ -77,9 +75,9 @@ class SqliteJournal(sql.Rows):
                 self.path,
                 isolation_level=None,
                 check_same_thread=False,
-                cached_statements=2 * MOST,
+                cached_statements=2 * MAX_ROWS,
             )
-            connection.execute(f"PRAGMA busy_timeout = {self._wait}")
+            connection.execute(f"PRAGMA busy_timeout = {int(self._lock_seconds * 1000)}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA journal_size_limit = 67108864")
@@ -96,20 +94,21 @@ class SqliteJournal(sql.Rows):
                 f"PRAGMA user_version = {VERSION}; COMMIT;"
             )
         elif found != APPLICATION:
-            raise JournalError("not a journal of topstory")
+            raise JournalError("not a topstory journal")
         elif version != VERSION:
-            raise JournalError(f"of version {version}, and this topstory reads {VERSION}")
+            raise JournalError(f"the journal has version {version}, this topstory reads {VERSION}")
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all of them in one durable commit, or none: JournalError."""
-        made = [sql.row(entry) for entry in entries]
+        rows = [sql.row(entry) for entry in entries]
         try:
-            if len(made) <= MOST:  # one statement is a transaction by itself
-                self._write(made)
+            if len(rows) <= MAX_ROWS:  # one statement is a transaction by itself
+                self._writer.execute(_insert(len(rows)), list(chain.from_iterable(rows)))
                 return
             self._writer.execute("BEGIN IMMEDIATE")
-            for done in range(0, len(made), MOST):
-                self._write(made[done : done + MOST])
+            for done in range(0, len(rows), MAX_ROWS):
+                some = rows[done : done + MAX_ROWS]
+                self._writer.execute(_insert(len(some)), list(chain.from_iterable(some)))
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             self._undo()
@@ -118,22 +117,19 @@ class SqliteJournal(sql.Rows):
             self._undo()
             raise
 
-    def _write(self, made: list[tuple[Any, ...]]) -> None:
-        self._writer.execute(_insert(len(made)), list(chain.from_iterable(made)))
-
     def probe(self) -> None:
         """Commit something that leaves no trace: JournalError if nothing can be written now."""
         try:
             self._writer.execute("BEGIN IMMEDIATE")
-            self._writer.execute(sql.TRY, (sql.PAGES,))
-            self._writer.execute(sql.TRIED)
+            self._writer.execute(sql.PROBE, (sql.PROBE_BODY,))
+            self._writer.execute(sql.UNDO_PROBE)
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             self._undo()
             raise JournalError(str(error)) from None
 
     def prune(self, before: int) -> int:
-        """Drop decisions below that number, and their payoffs; how many records went."""
+        """Delete decisions below that number, and their payoffs; how many records went."""
         try:
             self._writer.execute("BEGIN IMMEDIATE")
             gone = self._writer.execute(sql.PRUNE, (before, before)).rowcount
@@ -145,15 +141,15 @@ class SqliteJournal(sql.Rows):
             raise JournalError(str(error)) from None
 
     def copy(self, target: Path) -> None:
-        """Write all of it as it is at one moment to a file that must not exist.
+        """Write a consistent copy to a file that must not exist yet.
 
-        Beside a service that goes on committing: readers and the writer of a WAL do not wait for
-        each other. SQLite's backup would begin anew at every commit of another process.
+        The service goes on committing meanwhile: in WAL mode readers and the writer do not wait
+        for each other. SQLite's backup API would begin anew at every commit of another process.
         """
         try:
             self._reader.execute("VACUUM INTO ?", (str(target),))
         except sqlite3.Error as error:
-            raise JournalError(f"{self.path}: it cannot be copied: {error}") from None
+            raise JournalError(f"{self.path}: cannot be copied: {error}") from None
 
     def check(self) -> None:
         """Read every page: JournalError if one is damaged."""
@@ -162,7 +158,7 @@ class SqliteJournal(sql.Rows):
             raise JournalError(f"{self.path}: damaged: {found}")
 
     def pruned(self) -> int:
-        """The number below which decisions were dropped; 0 if none were."""
+        """The number below which decisions were deleted; 0 if none were."""
         return int(self._one("SELECT before FROM pruned")[0])
 
     def again(self) -> SqliteJournal:
@@ -170,7 +166,7 @@ class SqliteJournal(sql.Rows):
         return SqliteJournal(self.path, self._lock_seconds)
 
     def close(self) -> None:
-        """No more."""
+        """Close both connections."""
         for connection in (self._reader, self._writer):
             with suppress(sqlite3.Error):
                 connection.close()
@@ -188,7 +184,7 @@ class SqliteJournal(sql.Rows):
 
     def _stream(self, query: str, *parameters: Any) -> Iterator[Any]:
         try:
-            # No `yield from`: one that is left halfway would close its cursor, perhaps after this.
+            # No `yield from`: if it is abandoned halfway it closes the cursor, perhaps too late.
             for found in self._reader.execute(query, parameters):  # noqa: UP028
                 yield found
         except sqlite3.Error as error:

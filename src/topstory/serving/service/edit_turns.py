@@ -1,58 +1,54 @@
-"""Editors and visitors of a pool take turns: however many edits wait, a visitor waits for one."""
+"""Edits and visitors of a pool take turns: however many edits wait, a visitor waits for one."""
 
 from __future__ import annotations
 
 import asyncio
 
-PATIENCE = 0.1  # seconds that an edit waits for visitors: a worker may be gone with them
+WAIT_SECONDS = 0.1  # an edit waits no longer for a front end: its worker may have died
 
 
-class Turns:
-    """Who was held up by an edit of a pool, and so comes before the next one.
+class EditTurns:
+    """The front ends that an edit of a pool delayed, and that so come before the next edit.
 
-    >>> turns = Turns()
-    >>> turns.hold("front", "a worker")
-    >>> turns.held()
-    ('front',)
-    >>> turns.through("front", "a worker")
-    >>> turns.held()
-    ()
+    >>> turns = EditTurns()
+    >>> turns.delay("front", "a worker")
+    >>> list(turns.delayed)
+    ['front']
+    >>> turns.served("front", "a worker")
+    >>> list(turns.delayed)
+    []
     """
 
     def __init__(self) -> None:
-        self._held: dict[str, set[object]] = {}  # by pool
-        self._through: dict[str, asyncio.Event] = {}
+        self.delayed: dict[str, set[object]] = {}  # by pool: its next edit waits for them
+        self._served: dict[str, asyncio.Event] = {}
 
-    def held(self) -> tuple[str, ...]:
-        """The pools whose next edit has to wait."""
-        return tuple(self._held)
+    def delay(self, pool: str, source: object) -> None:
+        """An edit made this front end wait: the next edit waits for it."""
+        if pool not in self.delayed:
+            self._served[pool] = asyncio.Event()
+        self.delayed.setdefault(pool, set()).add(source)
 
-    def hold(self, pool: str, who: object) -> None:
-        """An edit made them wait: the next one waits for them."""
-        if pool not in self._held:
-            self._through[pool] = asyncio.Event()
-        self._held.setdefault(pool, set()).add(who)
-
-    def through(self, pool: str, who: object) -> None:
-        """They were decided for."""
-        held = self._held.get(pool)
-        if held is not None:
-            held.discard(who)
-            if not held:
-                self._let_go(pool)
+    def served(self, pool: str, source: object) -> None:
+        """The front end has its answers."""
+        waiting = self.delayed.get(pool)
+        if waiting is not None:
+            waiting.discard(source)
+            if not waiting:
+                self._release(pool)
 
     async def wait(self, pool: str) -> None:
-        """Until those who were held up are through."""
-        through = self._through.get(pool)
-        if through is None:
+        """Until those who were delayed have been served."""
+        served = self._served.get(pool)
+        if served is None:
             return
         try:
-            async with asyncio.timeout(PATIENCE):
-                await through.wait()
+            async with asyncio.timeout(WAIT_SECONDS):
+                await served.wait()
         except TimeoutError:
-            if self._through.get(pool) is through:
-                self._let_go(pool)
+            if self._served.get(pool) is served:
+                self._release(pool)
 
-    def _let_go(self, pool: str) -> None:
-        del self._held[pool]
-        self._through.pop(pool).set()
+    def _release(self, pool: str) -> None:
+        del self.delayed[pool]
+        self._served.pop(pool).set()

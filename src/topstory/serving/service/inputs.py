@@ -1,31 +1,17 @@
-"""A user for whom an article is asked, checked at the door."""
+"""Contexts, profiles and articles, as the service takes them in: checked, or refused."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
-from topstory.serving.api.errors import Refused
-from topstory.serving.api.messages import DecideRequest, Decision
+from topstory.serving.api.errors import ApiError
+from topstory.serving.api.messages import ArticleRequest
 from topstory.serving.config.feature_model import FeatureModel
-from topstory.serving.service.replies import Reply
-from topstory.serving.state.decider import Decider
-
-
-class Asking(NamedTuple):
-    """Who asks, and where the answer goes."""
-
-    asked: DecideRequest
-    decider: Decider
-    user: tuple[float, ...]
-    reply: Reply[Decision]
-    looked: int = 0  # when the journal had nothing for the same request
-
-    def bucket(self, number: int) -> int:
-        """The bucket of the visitor; without any id he is a stranger, a new one every time."""
-        asked = self.asked
-        return self.decider.traffic.bucket(asked.visitor or asked.request or f"#{number}")
+from topstory.serving.journal.clock import as_microseconds
+from topstory.serving.journal.records import ArticleFacts
 
 
 def context_of(
@@ -34,24 +20,61 @@ def context_of(
     dimension: int,
     limit: float,
 ) -> tuple[float, ...]:
-    """The numbers of a context or a raw profile; else it is refused.
+    """The numbers of a context or a raw profile.
 
     >>> context_of((0.5, 1.0), None, 2, 1000.0)
     (0.5, 1.0)
     """
     if isinstance(user, dict):
-        if features is None:
-            raise Refused(
-                422, "no_feature_model", "raw profiles need a feature model: set `features`"
-            )
-        try:
-            user = tuple(float(value) for value in np.asarray(features.user(user)))
-        except (KeyError, TypeError, ValueError) as error:
-            raise Refused(422, "bad_profile", f"the profile cannot be used: {error}") from None
+        user = _built(features, "user", user)
     if len(user) != dimension:
-        raise Refused(
+        raise ApiError(
             422, "bad_context", f"a context has {dimension} numbers here, got {len(user)}"
         )
-    if not all(-limit <= value <= limit for value in user):
-        raise Refused(422, "bad_context", f"a context's numbers are from {-limit} to {limit}")
+    for value in user:
+        if not -limit <= value <= limit:
+            raise ApiError(422, "bad_context", f"a context's numbers are from {-limit} to {limit}")
     return user
+
+
+def facts_of(
+    article: str, request: ArticleRequest, model: FeatureModel | None, limit: float
+) -> ArticleFacts:
+    """The article as the journal keeps it.
+
+    >>> facts_of("rain", ArticleRequest(features=(0.5, 1.0), title="Rain"), None, 1000.0).features
+    (0.5, 1.0)
+    """
+    features = request.features
+    if request.profile is not None:
+        if features is not None:
+            raise ApiError(422, "bad_article", "give features or a profile, not both")
+        features = _built(model, "article", request.profile)
+    if features is not None and not all(-limit <= value <= limit for value in features):
+        raise ApiError(422, "bad_article", f"an article's features are from {-limit} to {limit}")
+    begins = _time("from", request.begins)
+    ends = _time("until", request.ends)
+    if begins is not None and ends is not None and begins >= ends:
+        raise ApiError(422, "bad_article", "`from` must come before `until`")
+    return ArticleFacts(article, features, request.title, request.link, begins, ends)
+
+
+def _time(field: str, when: datetime | None) -> int | None:
+    if when is None:
+        return None
+    try:
+        return as_microseconds(when.astimezone(UTC))
+    except OverflowError:
+        message = f"`{field}` must be in the years 1 to 9999 in UTC, got {when.isoformat()}"
+        raise ApiError(422, "bad_article", message) from None
+
+
+def _built(model: FeatureModel | None, side: str, profile: dict[str, Any]) -> tuple[float, ...]:
+    """The features of a raw profile, of a `user` or an `article`."""
+    if model is None:
+        raise ApiError(422, "no_feature_model", "raw profiles need a feature model: set `features`")
+    build = model.user if side == "user" else model.article
+    try:
+        return tuple(np.asarray(build(profile), np.float64).tolist())
+    except (KeyError, TypeError, ValueError) as error:
+        raise ApiError(422, "bad_profile", f"the profile cannot be used: {error}") from None

@@ -1,35 +1,34 @@
-"""A decision as its client has it: signed when it is told, checked when its payoff comes."""
+"""A decision's id as its client holds it: signed when issued, checked when the payoff comes."""
 
 from __future__ import annotations
 
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import BUCKETS, Decision, FeedbackRequest
+from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.records import Decided
-from topstory.serving.journal.times import moment
 from topstory.serving.security.decision_ids import Signer
+
+Receipt = tuple[int, int]  # what is signed: the decision's number, and when it expires
 
 
 def issued(signer: Signer, number: int, decided: Decided) -> Decision:
-    """What the client is told."""
+    """The answer that the client gets."""
     return Decision(
         decision=signer.sign(number, decided.expires),
         article=decided.article,
         ranking=decided.ranking or (decided.article,),
         bucket=BUCKETS[decided.bucket],
         propensity=decided.propensity,
-        expires=moment(decided.expires),
+        expires=as_datetime(decided.expires),
         model_version=decided.model_version,
     )
 
 
-Ticket = tuple[int, int]  # what is signed: the decision's number, and when it expires
-
-
-def redeemed(signer: Signer, given: FeedbackRequest, limit: float, now: int) -> Ticket:
-    """Which decision it is, if its payoff can be taken; else it is refused."""
-    if not -limit <= given.payoff <= limit:
-        raise Refused(422, "bad_payoff", f"a payoff is a number from {-limit} to {limit}")
-    number, expires = signer.check(given.decision)
+def redeemed(signer: Signer, feedback: FeedbackRequest, limit: float, now: int) -> Receipt:
+    """Which decision the feedback is for; ApiError if its payoff cannot be taken."""
+    if not -limit <= feedback.payoff <= limit:
+        raise ApiError(422, "bad_payoff", f"a payoff is a number from {-limit} to {limit}")
+    number, expires = signer.check(feedback.decision)
     if now > expires:
-        raise Refused(410, "expired_decision", "the window for this decision's feedback is over")
+        raise ApiError(410, "expired_decision", "the window for this decision's feedback is over")
     return number, expires

@@ -8,14 +8,14 @@ import msgspec
 
 from topstory.serving.journal.group_commit import Commit
 from topstory.serving.journal.journal import Found, Journal
-from topstory.serving.journal.records import Decided, Entry
-from topstory.serving.service.remote_lookups import Looks
+from topstory.serving.journal.records import Decided
+from topstory.serving.service.remote_lookups import RemoteLookups
 
-ROUND = 16  # decisions between two looks at the oldest
+TRIM_INTERVAL = 16  # decisions between two attempts to drop the oldest
 
 
-class Remembered(msgspec.Struct, gc=False):  # there are many: a collection would look at each
-    """A decision, and how far it got."""
+class PendingDecision(msgspec.Struct, gc=False):  # there are many: a collection would visit each
+    """A decision whose feedback may still come, and how far it has got."""
 
     number: int
     at: int
@@ -24,110 +24,96 @@ class Remembered(msgspec.Struct, gc=False):  # there are many: a collection woul
     payoff: float | None = None  # None: none came
     paying: Commit | None = None  # a payoff is on its way to the journal
 
-    @property
-    def unpaid(self) -> bool:
-        """Whether it is in the journal, and no payoff of it is, or is on its way there."""
-        return self.payoff is None and self.committing is None and self.paying is None
 
-
-def recalled(found: Found) -> Remembered:
+def from_journal(found: Found) -> PendingDecision:
     """A decision that is in the journal."""
-    return Remembered(found.number, found.at, found.decided, None, found.payoff)
+    return PendingDecision(found.number, found.at, found.decided, None, found.payoff)
 
 
-class Memory:
+class RecentDecisions:
     """At most `limit` decisions, none of them expired for long."""
 
     def __init__(self, journal: Journal, limit: int, complete_from: int) -> None:
         self._journal, self._limit = journal, limit
         # Ordered, for a plain dict is slow to find its first item once many before it were deleted.
-        self._by_number: OrderedDict[int, Remembered] = OrderedDict()
-        self._by_request: dict[str, Remembered] = {}
+        self._by_number: OrderedDict[int, PendingDecision] = OrderedDict()
+        self._by_request: dict[str, PendingDecision] = {}
         self._complete_from = complete_from  # every decision since then is here
-        self.looks = Looks(journal)
+        self.lookups = RemoteLookups(journal)
+        self.get = self._by_number.get  # by number, None if it is not in memory
 
     def __len__(self) -> int:
         return len(self._by_number)
 
-    def add(self, entry: Entry, decided: Decided, committing: Commit) -> Remembered:
-        """A new decision, on its way to the journal."""
-        remembered = Remembered(entry.number, entry.at, decided, committing)
-        self._keep(remembered)
-        if not entry.number % ROUND:  # now and then: to look at the oldest is to fetch it
-            self._trim(entry.at)
-        return remembered
+    def add(self, pending: PendingDecision) -> None:
+        """Keep a new decision, on its way to the journal."""
+        self._by_number[pending.number] = pending
+        if pending.decided.request is not None:
+            self._by_request[pending.decided.request] = pending
+        if not pending.number % TRIM_INTERVAL:  # not each time: fetching the oldest takes time
+            self._trim(pending.at)
 
-    def find(self, number: int) -> Remembered | None:
-        """The decision of a number."""
-        remembered = self._by_number.get(number)
-        if remembered is None:
+    def find(self, number: int) -> PendingDecision | None:
+        """The decision of a number, from memory or the journal."""
+        pending = self._by_number.get(number)
+        if pending is None:
             found = self._journal.decision(number)
             if found is not None:
-                remembered = self._again(found)
-        return remembered
+                pending = self._keep(found)
+        return pending
 
-    def found(self, number: int, found: Found | None) -> Remembered | None:
-        """The decision of a number that a far journal had: perhaps before it was paid for.
+    def from_lookup(self, number: int, found: Found | None) -> PendingDecision | None:
+        """The decision of a number that was looked up, perhaps before its payoff came.
 
-        If it got here meanwhile it stayed, and what is here counts.
+        If it has come into memory meanwhile it has stayed there, and that one counts.
         """
-        remembered = self._by_number.get(number)
-        return remembered if remembered or found is None else self._again(found)
+        pending = self._by_number.get(number)
+        return pending if pending or found is None else self._keep(found)
 
-    def certain(self, request: str, since: int) -> bool:
-        """Whether memory alone tells if a client's request was decided, not before that time."""
+    def is_complete(self, request: str, since: int) -> bool:
+        """Whether memory alone tells if a client's request was decided since that time."""
         return request in self._by_request or since >= self._complete_from
 
-    def find_request(self, request: str, since: int, looked: int = 0) -> Remembered | None:
-        """The decision that was made for a client's request, if not before `since`.
+    def find_request(self, request: str, since: int, checked: int = 0) -> PendingDecision | None:
+        """The decision that was made for a client's request, not before `since`.
 
-        At the time `looked` the journal had none.
+        At the time `checked` the journal had none.
         """
-        remembered = self._by_request.get(request)
-        if remembered is not None:
-            return remembered if remembered.at >= since else None
-        if self.certain(request, max(since, looked)):
+        pending = self._by_request.get(request)
+        if pending is not None:
+            return pending if pending.at >= since else None
+        if self.is_complete(request, max(since, checked)):
             return None
         found = self._journal.request(request, since)
         return None if found is None else self.find(found.number)
 
-    def get(self, number: int) -> Remembered | None:
-        """The decision of a number, if it is in memory."""
-        return self._by_number.get(number)
-
     def forget(self, number: int) -> None:
-        """Let go of a decision: if it came to be, it is in the journal."""
-        remembered = self._by_number.pop(number, None)
-        if remembered is not None:
-            self._complete_from = max(self._complete_from, remembered.at + 1)
-            self._let_go(remembered)
+        """Drop a decision: if it was committed, it is in the journal."""
+        pending = self._by_number.pop(number, None)
+        if pending is not None:
+            self._complete_from = max(self._complete_from, pending.at + 1)
+            request = pending.decided.request
+            if request is not None and self._by_request.get(request) is pending:
+                del self._by_request[request]
 
-    def _again(self, found: Found) -> Remembered:
-        remembered = recalled(found)
-        self._keep(remembered)
+    def _keep(self, found: Found) -> PendingDecision:
+        pending = from_journal(found)
+        self._by_number[pending.number] = pending
+        if pending.decided.request is not None:
+            self._by_request[pending.decided.request] = pending
         self._trim(found.at)
-        return remembered
-
-    def _keep(self, remembered: Remembered) -> None:
-        self._by_number[remembered.number] = remembered
-        if remembered.decided.request is not None:
-            self._by_request[remembered.decided.request] = remembered
+        return pending
 
     def _trim(self, now: int) -> None:
-        """Let go of the oldest: those that have expired, and those too many."""
-        for _ in range(2 * ROUND):  # faster than they come
+        """Drop the oldest: those that have expired, and those beyond the limit."""
+        for _ in range(2 * TRIM_INTERVAL):  # faster than they come
             oldest = next(iter(self._by_number.values()))
             busy = (
                 oldest.committing is not None
                 or oldest.paying is not None
-                or oldest.number in self.looks.sought
+                or oldest.number in self.lookups.in_progress
             )
             wanted = oldest.decided.expires >= now and len(self._by_number) <= self._limit
             if busy or wanted:
                 return
             self.forget(oldest.number)
-
-    def _let_go(self, remembered: Remembered) -> None:
-        request = remembered.decided.request
-        if request is not None and self._by_request.get(request) is remembered:
-            del self._by_request[request]

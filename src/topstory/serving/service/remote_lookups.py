@@ -1,4 +1,4 @@
-"""Looks into a journal that is far away: by a thread of their own, so that nobody else waits."""
+"""Lookups in a remote journal, in a thread of their own, so that nobody else waits for them."""
 
 from __future__ import annotations
 
@@ -11,60 +11,60 @@ from typing import Any
 
 from topstory.serving.api.errors import Unavailable
 from topstory.serving.journal.journal import Found, Journal, JournalError
-from topstory.serving.service.replies import Reply, attempt
+from topstory.serving.service.replies import Refusable, attempt
 
-Told = Callable[[Found | None], None]
+Callback = Callable[[Found | None], None]
 
 
-class Looks:
-    """What was found is told in the event loop.
+class RemoteLookups:
+    """Looks decisions up; callbacks run in the event loop.
 
-    A file is looked into at once: that takes some 20 microseconds, and a thread would take longer
-    to get the interpreter back from a busy loop.
+    A local file needs no thread: a lookup takes some 20 microseconds, and a thread would take
+    longer to get the interpreter back from a busy loop.
     """
 
     def __init__(self, journal: Journal) -> None:
-        self.far = journal.far
+        self.remote = journal.remote
         self._journal = journal
-        self._thread = ThreadPoolExecutor(1, "looks")  # begun when there is something to do
-        self.sought: Counter[int] = Counter()  # decisions that are being looked for
+        self._thread = ThreadPoolExecutor(1, "lookups")  # starts with the first lookup
+        self.in_progress: Counter[int] = Counter()  # the numbers of decisions being looked up
 
-    def decision(self, number: int, told: Told, reply: Reply[Any]) -> None:
-        """Look for a decision; if that goes wrong, it is the reply."""
-        self.sought[number] += 1
-        self._look(partial(self._journal.decision, number), told, reply, number)
+    def decision(self, number: int, callback: Callback, errors: Refusable) -> None:
+        """Look up a decision; if that fails, `errors` gets the error."""
+        self.in_progress[number] += 1
+        self._start(partial(self._journal.decision, number), callback, errors, number)
 
-    def request(self, request: str, since: int, told: Told, reply: Reply[Any]) -> None:
-        """The same for what was decided for a client's request, not before that time."""
-        self._look(partial(self._journal.request, request, since), told, reply)
+    def request(self, request: str, since: int, callback: Callback, errors: Refusable) -> None:
+        """Look up what was decided for a client's request, not before that time."""
+        self._start(partial(self._journal.request, request, since), callback, errors)
 
-    def _look(
+    def _start(
         self,
-        look: Callable[[], Found | None],
-        told: Told,
-        reply: Reply[Any],
+        lookup: Callable[[], Found | None],
+        callback: Callback,
+        errors: Refusable,
         number: int | None = None,
     ) -> None:
-        def over(done: asyncio.Future[Found | None]) -> None:
-            attempt(reply, _tell, done, told)
+        def finished(done: asyncio.Future[Found | None]) -> None:
+            attempt(errors, _report, done, callback)
             if number is not None:
-                self.sought -= Counter((number,))
+                self.in_progress -= Counter((number,))
 
-        asyncio.get_running_loop().run_in_executor(self._thread, look).add_done_callback(over)
+        asyncio.get_running_loop().run_in_executor(self._thread, lookup).add_done_callback(finished)
 
     def close(self) -> None:
-        """No more."""
+        """End the thread."""
         self._thread.shutdown()
 
 
-def _tell(done: asyncio.Future[Found | None], told: Told) -> None:
+def _report(done: asyncio.Future[Found | None], callback: Callable[[Any], None]) -> None:
     try:
         found = done.result()
     except JournalError as error:
         raise unreadable(error) from None
-    told(found)
+    callback(found)
 
 
 def unreadable(error: JournalError) -> Unavailable:
-    """A look failed."""
+    """The error if a lookup failed."""
     return Unavailable(f"the journal cannot be read: {error}")

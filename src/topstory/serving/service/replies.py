@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 
 log = logging.getLogger("topstory.serving")
 
@@ -15,15 +15,19 @@ Answer = TypeVar("Answer")
 Given = TypeVar("Given", contravariant=True)
 
 
-class Reply(Protocol[Given]):
-    """Takes one answer or one refusal. A plain call: nothing has to be woken up for it."""
+class Refusable(Protocol):
+    """Takes an error."""
 
-    def grant(self, answer: Given) -> None:
-        """Here it is."""
+    def refuse(self, refused: ApiError) -> None:
+        """Answer with this error."""
         ...
 
-    def refuse(self, refused: Refused) -> None:
-        """Say why not."""
+
+class Reply(Refusable, Protocol[Given]):
+    """Takes one answer or one error. A plain call: nothing has to be woken up for it."""
+
+    def grant(self, answer: Given) -> None:
+        """Answer with this."""
         ...
 
 
@@ -34,18 +38,18 @@ class Awaited(Generic[Answer]):
         self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
     def grant(self, answer: Answer) -> None:
-        """Here it is."""
+        """Answer with this."""
         if not self.answer.done():
             self.answer.set_result(answer)
 
-    def refuse(self, refused: Refused) -> None:
-        """Say why not."""
+    def refuse(self, refused: ApiError) -> None:
+        """Answer with this error."""
         if not self.answer.done():
             self.answer.set_exception(refused)
 
 
 class Together:
-    """The answers to an array, once all are known; each is granted or refused for itself."""
+    """The answers to an array, once all are known; each is granted or refused by itself."""
 
     def __init__(self, count: int, whole: Reply[Any]) -> None:
         self._answers: list[Any] = [None] * count
@@ -66,38 +70,25 @@ class Part:
         self._together, self._place = together, place
 
     def grant(self, answer: Any) -> None:
-        """Here it is."""
+        """Answer with this."""
         self._together.put(self._place, answer)
 
-    def refuse(self, refused: Refused) -> None:
-        """Say why not."""
+    def refuse(self, refused: ApiError) -> None:
+        """Answer with this error."""
         self._together.put(self._place, refused.answer)
 
 
-class Everyone:
-    """The replies to all who are decided for together, should that go wrong."""
-
-    def __init__(self, replies: Iterable[Reply[Any]]) -> None:
-        self._replies = replies
-
-    def grant(self, answer: Any) -> None:
-        """The same to all of them."""
-        for reply in self._replies:
-            reply.grant(answer)
-
-    def refuse(self, refused: Refused) -> None:
-        """Say why not, to all of them."""
-        for reply in self._replies:
-            reply.refuse(refused)
-
-
-def attempt(reply: Reply[Any], work: Callable[..., None], *told: Any) -> None:
-    """Do the work; what goes wrong is the reply, for nobody may be left waiting."""
+def attempt(reply: Refusable, work: Callable[..., None], *arguments: Any) -> None:
+    """Do the work; if it fails, the reply gets the error: nobody may be left waiting."""
     try:
-        work(*told)
-    except Refused as refused:
+        work(*arguments)
+    except ApiError as refused:
         reply.refuse(refused)
     except Exception:
-        # Whatever it was, nobody outside learns more than that it was our fault.
-        log.exception("a request failed unexpectedly")
-        reply.refuse(Refused(500, "internal_error", "the service made a mistake"))
+        reply.refuse(unexpected())
+
+
+def unexpected() -> ApiError:
+    """Log the exception at hand; clients learn no more of it than this error."""
+    log.exception("a request failed unexpectedly")
+    return ApiError(500, "internal_error", "internal error")

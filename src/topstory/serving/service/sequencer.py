@@ -1,257 +1,212 @@
-"""What lasts: the journal, the state that it makes, and what is remembered of recent decisions."""
+"""The sequencer: numbers what front ends propose, commits it, and reports what became of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import NamedTuple
 
-from topstory.serving.api.errors import Refused, Unavailable
+from topstory.serving.api.errors import ApiError
 from topstory.serving.config.schema import Config
-from topstory.serving.journal.clock import SECOND, Clock
-from topstory.serving.journal.group_commit import Commit, Commits
+from topstory.serving.journal.clock import SECOND
+from topstory.serving.journal.group_commit import overloaded
 from topstory.serving.journal.journal import Found, JournalError
-from topstory.serving.journal.records import AnyRecord, Decided, Entry, Paid, Placed, Removed
-from topstory.serving.service.edit_turns import Turns
-from topstory.serving.service.receipts import Ticket
-from topstory.serving.service.recent_decisions import Memory, Remembered, recalled
+from topstory.serving.journal.records import Decided, Placed, Removed
+from topstory.serving.service.edit_turns import EditTurns
+from topstory.serving.service.ledger import Ledger, not_written
+from topstory.serving.service.recent_decisions import PendingDecision, from_journal
 from topstory.serving.service.remote_lookups import unreadable
-from topstory.serving.service.replies import Reply
-from topstory.serving.state.recovery import Opening
+from topstory.serving.service.replies import unexpected
+from topstory.serving.service.settlement import Settlement
+from topstory.serving.service.transport import Proposal
 
-Wanted = tuple[str, bytes, tuple[str, ...], int]  # pool, user, exclude, slots
+IsCurrent = Callable[[int], bool]
 
 
-class Ledger:
-    """Takes records in, one after the other.
+class Sequencer:
+    """Decides the order of everything that changes the state; there is one.
 
-    A record is applied to the state after its commit, in the journal's order: so the state is
-    never ahead of the disk, and nothing has to be taken back when a commit fails.
+    Every request counts once: a repeated one gets the answer of the first.
     """
 
-    def __init__(self, config: Config, opening: Opening) -> None:
-        self.config = config
-        self.state, self.journal = opening.state, opening.journal
-        self.clock = Clock(after=self.state.at)
-        limits = config.limits
-        self.commits = Commits(self.journal, self._applied, self._lost, limits.waiting)
-        self.memory = Memory(self.journal, limits.remembered, self.clock.now() + 1)
-        self.looks = self.memory.looks
-        self.durable = config.journal.decisions == "durable"
-        self.followed: Callable[[Sequence[Entry]], None] | None = None  # told what was applied
+    def __init__(self, config: Config, ledger: Ledger) -> None:
+        self._ledger, self._recent = ledger, ledger.recent
+        self._durable = config.journal.decisions == "durable"
         self._window = int(config.window_seconds * SECOND)
-        self._number = max(self.state.number, opening.last)
-        self._edits: dict[str, Commit] = {}  # by pool
-        self.turns = Turns()
-        self._start = opening.start
+        self.pay = Settlement(ledger).pay  # each payoff once
+        self.turns = EditTurns()
 
     # -- decisions --
 
-    def take(self, decided: Sequence[Decided], at: int) -> list[Remembered]:
-        """Make decisions: they have numbers that follow each other, and one commit.
-
-        As many as there is room for in the journal's queue; refused if there is none.
-        """
-        commit = self.commits.gathering()
-        entries = [
-            Entry(number, at, each)
-            for number, each in enumerate(decided[: self.commits.room], self._number + 1)
-        ]
-        self._append(entries, self.durable)
-        return [
-            self.memory.add(entry, each, commit)
-            for entry, each in zip(entries, decided, strict=False)
-        ]
-
-    def made_before(
-        self, request: str, wanted: Wanted, at: int, looked: int = 0
-    ) -> Remembered | None:
-        """The decision that was made for a client's request, if it asked for the same."""
-        self.certain(request=request)
-        try:
-            made = self.memory.find_request(request, at - self._window, looked)
-        except JournalError as error:
-            raise unreadable(error) from None
-        return None if made is None else _as_wanted(made, request, wanted)
-
-    def far(self, request: str | None, at: int, looked: int) -> bool:
-        """Whether only a look into a far journal tells if a request was made before.
-
-        At the time `looked` it had none, nor had memory; what came since then may be in memory.
-        """
-        if request is None or not self.looks.far:
-            return False
-        return not self.memory.certain(request, max(looked, at - self._window))
-
-    def look_for(
+    def propose(
         self,
-        request: str,
-        wanted: Wanted,
-        at: int,
-        reply: Reply[Any],
-        then: Callable[[Remembered | None], None],
+        proposal: Proposal,
+        is_current: IsCurrent | None = None,
+        places: Sequence[int] | None = None,
+        checked: int = 0,
     ) -> None:
-        """As `made_before`, from a far journal; who is told of none asks again, having `looked`."""
-        self.certain(request=request)
+        """Have decisions made: they have consecutive numbers, and share a commit.
 
-        def told(found: Found | None) -> None:
-            then(None if found is None else _as_wanted(recalled(found), request, wanted))
+        Args:
+            proposal: asks for them, and gets the outcomes.
+            is_current: whether at this time the pool is as the proposal saw it; None: it is.
+            places: those of the proposal to decide; None: all.
+            checked: the time at which the journal had no decision for the same requests.
+        """
+        ledger, pool = self._ledger, proposal.pool
+        if places is None:
+            places = range(len(proposal.requests))
+        at, editing = ledger.clock.now(), ledger.edits.get(pool)
+        if editing is not None:  # what is decided after an edit must see it
+            self.turns.delay(pool, proposal.source)
+            editing.then(lambda _: proposal.outdated(places))
+            return
+        if is_current is not None and not is_current(at):
+            self.turns.delay(pool, proposal.source)
+            proposal.outdated(places)
+            return
+        if self.turns.delayed:
+            self.turns.served(pool, proposal.source)
+        new, twins = places, places[:0]
+        if any(proposal.requests):
+            new, twins = self._answer_repeats(proposal, is_current, places, at, checked)
+        if new:
+            try:
+                self._decide(proposal, new, at)
+            except ApiError as error:
+                proposal.denied(new, error)
+            except Exception:
+                proposal.denied(new, unexpected())
+        if twins:  # the first of each is made by now
+            self.propose(proposal, is_current, twins, checked)
 
-        self.looks.request(request, at - self._window, told, reply)
+    def _decide(self, proposal: Proposal, places: Sequence[int], at: int) -> None:
+        ledger = self._ledger
+        if ledger.commits.unconfirmed:
+            ledger.check_confirmed(pool=proposal.pool)
+        decided = proposal.decide(places, ledger.number + 1, at)
+        entries, commit = ledger.append(decided, at, self._durable)
+        made, first = places[: len(entries)], entries[0].number
+        if self._durable:
+            commit.then(partial(_report_made, proposal, made, first, decided))
+        else:
+            proposal.made(made, first, decided)
+        if len(entries) < len(places):
+            proposal.denied(places[len(entries) :], overloaded())
 
-    def known(self, ticket: Ticket) -> Remembered:
-        """The decision that a client has; else it is refused."""
-        number, expires = ticket
-        self.certain(number)
+    def _answer_repeats(
+        self,
+        proposal: Proposal,
+        is_current: IsCurrent | None,
+        places: Sequence[int],
+        at: int,
+        checked: int,
+    ) -> tuple[list[int], list[int]]:
+        """Answer requests that were decided before.
+
+        Returns the places of new ones, and those of copies of new ones.
+        """
+        new, twins = [], []
+        seen: set[str] = set()
+        for place in places:
+            request = proposal.requests[place]
+            if request is None:
+                new.append(place)
+            elif request in seen:
+                twins.append(place)
+            else:
+                seen.add(request)
+                one = _OneRequest(proposal, place, request, is_current)
+                try:
+                    if not self._answer_repeat(one, at, checked):
+                        new.append(place)
+                except ApiError as error:
+                    one.refuse(error)
+                except Exception:
+                    one.refuse(unexpected())
+        return new, twins
+
+    def _answer_repeat(self, one: _OneRequest, at: int, checked: int) -> bool:
+        """Whether it is taken care of: decided before, or being looked up."""
+        self._ledger.check_confirmed(request=one.request)
+        recent, since = self._recent, at - self._window
+        if recent.lookups.remote and not recent.is_complete(one.request, max(since, checked)):
+            recent.lookups.request(one.request, since, partial(self._looked_up, one, at), one)
+            return True
         try:
-            return _final(self.memory.find(number), expires)
+            pending = recent.find_request(one.request, since, checked)
         except JournalError as error:
             raise unreadable(error) from None
+        if pending is not None:
+            self._repeat(one, pending)
+        return pending is not None
 
-    def look_up(
-        self, ticket: Ticket, reply: Reply[Any], then: Callable[[Remembered], None]
-    ) -> None:
-        """As `known`, from a far journal."""
-        number, expires = ticket
-        self.certain(number)
+    def _looked_up(self, one: _OneRequest, at: int, found: Found | None) -> None:
+        if found is None:  # what has come since then is in memory
+            self.propose(one.proposal, one.is_current, (one.place,), checked=at)
+        else:
+            self._repeat(one, from_journal(found))
 
-        def told(found: Found | None) -> None:
-            self.certain(number)
-            then(_final(self.memory.found(number, found), expires))
-
-        self.looks.decision(number, told, reply)
-
-    def certain(
-        self, number: int | None = None, request: str | None = None, pool: str | None = None
-    ) -> None:
-        """Refuse what hangs on a commit in doubt: nobody knows yet whether it would be the second.
-
-        Of a decision, by its number, its payoff too; of a client's request; or an edit of a pool,
-        for what is decided or edited after it must see it.
-        """
-        for entry in self.commits.doubtful:
-            record = entry.record
-            if isinstance(record, Paid):
-                same = record.decision == number
-            elif isinstance(record, Placed | Removed):
-                same = record.pool == pool
-            else:
-                same = isinstance(record, Decided) and (
-                    entry.number == number or (request is not None and record.request == request)
-                )
-            if same:
-                self.commits.settle()
-                raise Unavailable("the commit of this is in doubt: try again")
-
-    # -- payoffs --
-
-    def pay_new(
-        self, tickets: Sequence[Ticket], payoffs: Sequence[float]
-    ) -> tuple[list[int], Commit | None]:
-        """Take in together what decisions paid, where that is plain: each is known and unpaid.
-
-        The places of those that are on their way to the journal, and their commit. The others are
-        left as they are: repeated, unknown, not in memory, being committed, or too many.
-        """
-        room = self.commits.room
-        if not room or self.commits.doubtful:
-            return [], None
-        commit, at = self.commits.gathering(), self.clock.now()
-        places, entries = [], []
-        number = self._number
-        for place, (decision, expires) in enumerate(tickets[:room]):
-            made = self.memory.get(decision)
-            if made is not None and made.unpaid and made.decided.expires == expires:
-                made.paying = commit  # at once: its twin may be the next one
-                number += 1
-                entries.append(Entry(number, at, Paid(decision, payoffs[place])))
-                places.append(place)
-        if not entries:
-            return [], None
-        return places, self._append(entries, awaited=True)
+    def _repeat(self, one: _OneRequest, pending: PendingDecision) -> None:
+        was = pending.decided
+        if one.proposal.wanted(one.place) != (was.pool, was.user, was.exclude, was.slots):
+            message = f"request {one.request!r} was made for something else"
+            raise ApiError(409, "request_conflict", message)
+        if self._durable and pending.committing is not None:
+            pending.committing.then(partial(_report_earlier, one, pending))
+        else:
+            _report_earlier(one, pending, None)
 
     # -- edits --
 
-    def editing(self, pool: str) -> Commit | None:
-        """The edit of this pool that is on its way."""
-        return self._edits.get(pool)
+    async def edit_turn(self, pool: str) -> None:
+        """Wait for the edit that is on its way, and for front ends that it delayed.
 
-    async def settled(self, pool: str) -> None:
-        """Wait for the edit that is on its way, and for visitors whom it held up.
-
-        Refused if nobody knows what became of the last one.
+        Raises Unavailable if that edit may or may not have been committed.
         """
-        while pool in self._edits or pool in self.turns.held():
-            if pool in self._edits:
-                await self._edits[pool]
+        edits = self._ledger.edits
+        while pool in edits or pool in self.turns.delayed:
+            if pool in edits:
+                await edits[pool]
             await self.turns.wait(pool)
-        self.certain(pool=pool)
+        self._ledger.check_confirmed(pool=pool)
 
-    # -- the journal --
-
-    def append(self, record: AnyRecord, at: int, awaited: bool = True) -> tuple[Entry, Commit]:
-        """Give a record its number, and send it on its way to the journal."""
-        entry = Entry(self._number + 1, at, record)
-        return entry, self._append([entry], awaited)
-
-    def _append(self, entries: Sequence[Entry], awaited: bool) -> Commit:
-        commit = self.commits.append(entries, awaited)
-        self._number = entries[-1].number
-        return commit
-
-    def _applied(self, batch: Sequence[Entry]) -> None:
-        self.state.apply([(entry, self._noted(entry)) for entry in batch], self._start)
-        if self.followed is not None:
-            self.followed(batch)
-
-    def _noted(self, entry: Entry) -> Decided | None:
-        """It is in the journal; the decision that it pays for."""
-        self._over(entry)
-        record = entry.record
-        if not isinstance(record, Paid):
-            return None
-        made = self.memory.find(record.decision)
-        assert made is not None  # it was committed before it was paid
-        made.payoff = record.payoff
-        return made.decided
-
-    def _lost(self, batch: Sequence[Entry]) -> None:
-        for entry in batch:
-            self._over(entry)
-            if isinstance(entry.record, Decided):
-                self.memory.forget(entry.number)
-
-    def _over(self, entry: Entry) -> None:
-        """What waits for the record's commit need not wait any more."""
-        record = entry.record
-        if isinstance(record, Decided):
-            made = self.memory.get(entry.number)
-            if made is not None:
-                made.committing = None
-        elif isinstance(record, Paid):
-            made = self.memory.get(record.decision)
-            if made is not None:
-                made.paying = None
-        elif isinstance(record, Placed | Removed):
-            self._edits.pop(record.pool, None)
+    async def edit(self, record: Placed | Removed) -> None:
+        """Record an edit; it holds when this returns. First wait for its `edit_turn`."""
+        _, commit = self._ledger.append([record], self._ledger.clock.now())
+        failure = await commit
+        if failure is not None:
+            raise not_written(failure)
 
 
-def _as_wanted(made: Remembered, request: str, wanted: Wanted) -> Remembered:
-    was = made.decided
-    if wanted != (was.pool, was.user, was.exclude, was.slots):
-        raise Refused(409, "request_conflict", f"request {request!r} was made for something else")
-    return made
+class _OneRequest(NamedTuple):
+    """A place of a proposal, whose request has an id."""
+
+    proposal: Proposal
+    place: int
+    request: str
+    is_current: IsCurrent | None
+
+    def refuse(self, refused: ApiError) -> None:
+        """Answer with this error."""
+        self.proposal.denied((self.place,), refused)
 
 
-def _final(made: Remembered | None, expires: int) -> Remembered:
-    # A number that was told before its commit is given again, to another decision, if a crash
-    # came between; the time tells them apart.
-    if made is None or made.decided.expires != expires:
-        raise Refused(
-            404, "unknown_decision", "this decision is not in the journal: it was never final"
-        )
-    return made
+def _report_made(
+    proposal: Proposal,
+    places: Sequence[int],
+    first: int,
+    decided: Sequence[Decided],
+    failure: str | None,
+) -> None:
+    if failure is None:
+        proposal.made(places, first, decided)
+    else:
+        proposal.denied(places, not_written(failure))
 
 
-def not_written(failure: str) -> Unavailable:
-    """A commit failed."""
-    return Unavailable(f"the journal cannot be written: {failure}; nothing was changed")
+def _report_earlier(one: _OneRequest, pending: PendingDecision, failure: str | None) -> None:
+    if failure is None:
+        one.proposal.earlier(one.place, pending.number, pending.decided)
+    else:
+        one.refuse(not_written(failure))

@@ -1,4 +1,4 @@
-"""A decision: which article a bucket shows to a user, and how likely that was over the mix."""
+"""Decides: which article a bucket shows to a user, and how likely that was over the mix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from topstory.kernels import mixture
 from topstory.kernels.buckets import DEPLOYMENT, UNIFORM
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.state.pool import Listing, Pool
 from topstory.serving.state.traffic import Traffic
 
@@ -23,9 +23,10 @@ class Chosen(NamedTuple):
 
 
 class Decider:
-    """Decides for one pool; its randomness hangs on (seed, number of the decision, article) alone.
+    """Decides for one pool.
 
-    The same state, user, bucket and number give the same decision.
+    Its randomness depends on (seed, number of the decision, article) alone: the same state, user,
+    bucket and number give the same decision.
     """
 
     def __init__(self, pool: Pool, traffic: Traffic) -> None:
@@ -44,10 +45,14 @@ class Decider:
     ) -> Chosen:
         """Choose an article, and fill as many more slots as there are articles for.
 
-        Only the first is a choice that propensities and learning speak of; the others follow by
-        the bucket's own order: scores, estimates, or chance.
+        Propensities and learning are about the first one only. The others follow in the bucket's
+        own order: by score, by estimate, or at random.
         """
-        listing = self._listing(at, exclude)
+        listing = self.pool.listing(at)
+        if exclude:
+            listing = self.pool.without(listing, exclude)
+        if not listing.ids:
+            raise self._no_article()
         policy = self.pool.policy
         values = self._room.values
         values[:] = user
@@ -74,8 +79,10 @@ class Decider:
     def decide_all(
         self, users: Sequence[tuple[float, ...]], buckets: Sequence[int], first: int, at: int
     ) -> list[Chosen]:
-        """The decisions first, first + 1, … by one call of the kernel: the same as one by one."""
-        listing = self._listing(at)
+        """The decisions first, first + 1, … by one kernel call: the same as one by one."""
+        listing = self.pool.listing(at)
+        if not listing.ids:
+            raise self._no_article()
         policy = self.pool.policy
         contexts = np.array(users)
         places = np.empty(len(users), np.int32)
@@ -104,13 +111,8 @@ class Decider:
             for place, propensity in zip(places.tolist(), propensities.tolist(), strict=True)
         ]
 
-    def _listing(self, at: int, exclude: tuple[str, ...] = ()) -> Listing:
-        listing = self.pool.listing(at)
-        if exclude:
-            listing = self.pool.without(listing, exclude)
-        if not listing.ids:
-            raise Refused(409, "no_article", f"pool {self.pool.name!r} has no article to show now")
-        return listing
+    def _no_article(self) -> ApiError:
+        return ApiError(409, "no_article", f"pool {self.pool.name!r} has no article to show now")
 
     def _rank(
         self, listing: Listing, bucket: int, number: int, first: int, slots: int

@@ -1,4 +1,4 @@
-"""Twenty articles to begin with: so that `topstory serve` has something to show."""
+"""Twenty articles to begin with, so that `topstory serve --demo` has something to show."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from topstory.kernels.compilation import Floats, Slots
 from topstory.policies import Policy
 from topstory.serving.journal.records import ArticleFacts, Decided
 from topstory.serving.state.tally import Tally, segment_of
-from topstory.serving.state.update_batch import Lessons
+from topstory.serving.state.update_batch import SHOWN, UpdateBatch
 
 FOREVER = 2**63 - 1
 
 
 class Article(msgspec.Struct):
-    """An article in a pool: what was said of it, since which record, and how it did."""
+    """An article in a pool: its description, since which record it is there, and how it did."""
 
     facts: ArticleFacts
     since: int
@@ -34,7 +34,7 @@ class Article(msgspec.Struct):
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """Which articles can be shown, and room for their estimates and scores."""
+    """The articles that can be shown, and arrays for their estimates and scores."""
 
     ids: tuple[str, ...]
     slots: Slots
@@ -49,14 +49,14 @@ class Pool:
 
     def __init__(self, name: str, policy: Policy, dimension: int, at: int = 0) -> None:
         self.name, self.policy, self.dimension = name, policy, dimension
-        self.taught = at  # when the last record was made that taught its policy, or opened it
+        self.taught = at  # the time of the last record that taught its policy, or opened it
         self.articles: dict[str, Article] = {}
         self.tally = Tally.empty(self.segments)
         if len(policy.model.roster):
             policy.model.see(dimension)
         self._listing: Listing | None = None
         self._unpack = Struct(f"<{dimension}d").unpack
-        self._lessons = Lessons(dimension)
+        self._updates = UpdateBatch(dimension)
 
     @property
     def segments(self) -> int:
@@ -64,7 +64,7 @@ class Pool:
         return max(1, self.dimension - 1)
 
     def check(self, facts: ArticleFacts) -> None:
-        """Refuse what `place` could not take: ValueError says why."""
+        """Raise ValueError if `place` could not take this article."""
         self.policy.model.check_article(facts.id, facts.features)
         for name, article in self.articles.items():
             if name != facts.id and _count(article.facts) != _count(facts):
@@ -73,10 +73,10 @@ class Pool:
                     f"{_count(article.facts)}: give all the same number, or none"
                 )
 
-    # -- what happened --
+    # -- records, applied --
 
     def place(self, facts: ArticleFacts, number: int) -> None:
-        """Add an article, or say something else of it."""
+        """Add an article, or change it."""
         self.learn()
         known = self.articles.get(facts.id)
         if known is None:
@@ -95,38 +95,45 @@ class Pool:
         self._listing = None
 
     def show(self, decided: Decided) -> bool:
-        """An impression: the first half of a trial, for `learn` to teach. Whether it teaches."""
+        """Count an impression, the first half of a trial. Returns whether the policy learns of it.
+
+        It does so at the next `learn`.
+        """
         segment = segment_of(self._unpack(decided.user))
-        self.tally.show(decided.bucket, segment)
+        self.tally.shows[decided.bucket][segment] += 1
         article = self.articles.get(decided.article)
         if article is None:
             return False
-        article.tally.show(decided.bucket, segment)
+        article.tally.shows[decided.bucket][segment] += 1
         if decided.teaches:
-            self._lessons.shown(self.policy.model.roster.slot(decided.article), decided.user)
+            slot = self.policy.model.roster.slot(decided.article)
+            self._updates.add(slot, decided.user, SHOWN)
             self.policy.decisions += 1
         return decided.teaches
 
     def pay(self, decided: Decided, decision: int, payoff: float) -> bool:
-        """A payoff: the second half. Whether it teaches: not of one removed since."""
+        """Count a payoff, the second half of a trial. Returns whether the policy learns of it.
+
+        It does not if the article was removed after the decision.
+        """
         segment = segment_of(self._unpack(decided.user))
-        self.tally.pay(decided.bucket, segment, payoff)
+        self.tally.payoff[decided.bucket][segment] += payoff
         article = self.articles.get(decided.article)
         if article is None or article.since > decision:
             return False
-        article.tally.pay(decided.bucket, segment, payoff)
+        article.tally.payoff[decided.bucket][segment] += payoff
         teaches = decided.teaches and payoff != 0.0
         if teaches:
             slot = self.policy.model.roster.slot(decided.article)
-            self._lessons.paid(slot, decided.user, payoff)
+            self._updates.add(slot, decided.user, payoff)
         return teaches
 
     def learn(self) -> None:
-        """Teach the policy what was shown and paid since."""
-        if self._lessons:
-            self._lessons.teach(self.policy.model)
+        """Teach the policy what was shown and paid since the last time."""
+        if self._updates.slots:
+            self._updates.apply(self.policy.model)
 
-    # -- what can be shown --
+    # -- articles that can be shown --
 
     def listing(self, at: int) -> Listing:
         """The articles that can be shown at this time."""
@@ -136,7 +143,7 @@ class Pool:
         return held
 
     def without(self, listing: Listing, exclude: tuple[str, ...]) -> Listing:
-        """The same but for some."""
+        """The same listing without some articles."""
         left_out = set(exclude)
         kept = tuple(article for article in listing.ids if article not in left_out)
         return self._ready(kept, listing.begins, listing.ends)
@@ -164,5 +171,5 @@ def _count(facts: ArticleFacts) -> int:
 
 
 def context(user: bytes) -> Floats:
-    """(d,) the numbers that a record holds."""
+    """(d,) the numbers of a context, as a record holds them."""
     return np.frombuffer(user, "<f8")

@@ -3,7 +3,7 @@
     snapshots/000000012345/state.json        the number of the last record in it, articles, tallies
     snapshots/000000012345/front.safetensors the pool's policy
 
-A snapshot is there whole or not at all. Two are kept, so that a damaged one has a predecessor.
+A snapshot is written whole or not at all. Two are kept, in case the newer one is damaged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from topstory.serving.state.pool import Article, Pool
 from topstory.serving.state.state import State
 from topstory.serving.state.tally import Tally
 
-KEPT = 2
+KEPT_SNAPSHOTS = 2
 FORMAT = "topstory-snapshot"
 VERSION = 1
 UNREADABLE = (OSError, ValueError, KeyError, msgspec.DecodeError)
@@ -39,11 +39,11 @@ class PoolFacts(msgspec.Struct, frozen=True):
     articles: dict[str, Article]
     tally: Tally
     checksum: str  # of the policy's file
-    taught: int | None = None  # snapshots of earlier versions do not tell
+    taught: int | None = None  # missing in snapshots of earlier versions
 
 
 class Contents(msgspec.Struct, frozen=True):
-    """What `state.json` says."""
+    """The contents of `state.json`."""
 
     format: str
     version: int
@@ -92,13 +92,13 @@ class Snapshots:
         self._writing = threading.Lock()
 
     def numbers(self) -> list[int]:
-        """Those that are there, the newest first."""
+        """The numbers of the snapshots, the newest first."""
         names = (entry.name for entry in self.folder.iterdir() if entry.name.isdigit())
         return sorted((int(name) for name in names), reverse=True)
 
     def write(self, picture: Picture) -> Path:
         """Write a snapshot, and drop all but the last two."""
-        # One at a time: a service that ends does not wait for the snapshot that it was taking.
+        # One at a time: a service that stops does not wait for the snapshot that it was taking.
         with self._writing:
             target = self.path(picture.number)
             if target.exists():
@@ -112,12 +112,12 @@ class Snapshots:
                 sync(self.folder)
             finally:
                 shutil.rmtree(unfinished, ignore_errors=True)
-            for number in self.numbers()[KEPT:]:
+            for number in self.numbers()[KEPT_SNAPSHOTS:]:
                 shutil.rmtree(self.path(number), ignore_errors=True)
             return target
 
     def newest(self) -> Iterator[State]:
-        """The states that can be read, the newest first; a damaged one is named in the log."""
+        """The states that can be read, the newest first; damaged ones are logged."""
         for number in self.numbers():
             try:
                 yield self.read(number)
@@ -125,7 +125,7 @@ class Snapshots:
                 log.error("snapshot %d cannot be used, trying the one before: %s", number, error)
 
     def path(self, number: int) -> Path:
-        """The folder of one."""
+        """The folder of a snapshot."""
         return self.folder / f"{number:012d}"
 
     def _fill(self, folder: Path, picture: Picture) -> None:
@@ -156,7 +156,7 @@ class Snapshots:
         sync(folder)
 
     def read(self, number: int) -> State:
-        """The state of one; any of UNREADABLE if it is damaged, or gone."""
+        """The state of a snapshot; any of UNREADABLE if it is damaged, or gone."""
         folder = self.path(number)
         sealed = msgspec.json.decode((folder / "state.json").read_bytes(), type=Sealed)
         raw = bytes(sealed.contents)

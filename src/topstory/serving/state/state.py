@@ -20,13 +20,13 @@ from topstory.serving.journal.records import (
 )
 from topstory.serving.state.pool import Pool
 
-MOST = 4096  # records whose trials are learned together
+MAX_BATCH = 4096  # records whose trials are learned together
 
 Start = Callable[[Opened], Policy]  # the policy that a pool began with
 
 
 class State:
-    """All pools, and the number of the last record that made them so."""
+    """All pools, and the number of the last record that was applied."""
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
@@ -36,47 +36,50 @@ class State:
         self.config: dict[str, object] = {}
 
     def apply(self, entries: Iterable[tuple[Entry, Decided | None]], start: Start) -> None:
-        """Take in the next records; a payoff comes with the decision that it is of.
+        """Apply the next records; a payoff comes with its decision.
 
         In batches or one by one: the state is the same, to the bit.
         """
         for count, (entry, decided) in enumerate(entries, 1):
-            self._take_in(entry, decided, start)
-            if not count % MOST:
+            record = entry.record
+            if entry.number <= self.number:
+                raise ValueError(f"record {entry.number} came after record {self.number}")
+            if isinstance(record, Decided):
+                pool = self.pools[record.pool]
+                if pool.show(record):
+                    pool.taught = entry.at
+            elif isinstance(record, Paid):
+                assert decided is not None
+                pool = self.pools[decided.pool]
+                if pool.pay(decided, record.decision, record.payoff):
+                    pool.taught = entry.at
+            else:
+                self._apply_rare(entry, record, start)
+            self.number, self.at = entry.number, entry.at
+            if not count % MAX_BATCH:
                 self._learn()
         self._learn()
 
-    def _learn(self) -> None:
-        for pool in self.pools.values():
-            pool.learn()
-
-    def _take_in(self, entry: Entry, decided: Decided | None, start: Start) -> None:
-        record = entry.record
-        if entry.number <= self.number:
-            raise ValueError(f"record {entry.number} came after record {self.number}")
-        if isinstance(record, Decided):
-            pool = self.pools[record.pool]
-            if pool.show(record):
-                pool.taught = entry.at
-        elif isinstance(record, Paid):
-            assert decided is not None
-            pool = self.pools[decided.pool]
-            if pool.pay(decided, record.decision, record.payoff):
-                pool.taught = entry.at
-        elif isinstance(record, Placed):
+    def _apply_rare(
+        self, entry: Entry, record: Placed | Removed | Opened | Configured, start: Start
+    ) -> None:
+        if isinstance(record, Placed):
             self.pools[record.pool].place(record.article, entry.number)
         elif isinstance(record, Removed):
             self.pools[record.pool].remove(record.article)
         elif isinstance(record, Opened):
             self.pools[record.pool] = Pool(record.pool, start(record), self.dimension, entry.at)
-        elif isinstance(record, Configured):
+        else:
             self.config = record.config
-        self.number, self.at = entry.number, entry.at
+
+    def _learn(self) -> None:
+        for pool in self.pools.values():
+            pool.learn()
 
     def fingerprint(self) -> str:
-        """A hash of all that was learned and counted: equal states have equal ones, to the bit.
+        """A hash of all that was learned and counted: equal for states that are equal to the bit.
 
-        What models only keep ready for scoring is left out: it depends on what was asked.
+        What models only cache for scoring is left out: it depends on which requests came.
         """
         digest = blake2b(f"{self.number}".encode(), digest_size=16)
         for name, pool in sorted(self.pools.items()):
@@ -85,7 +88,7 @@ class State:
             roster = pool.policy.model.roster
             digest.update(msgspec.json.encode(roster.ids))
             for field, array in sorted(pool.policy.model.learned().items()):
-                # The slots of removed articles hold what nobody can see.
+                # The slots of removed articles hold leftovers.
                 alive = np.array([article is not None for article in roster.ids], bool)
                 per_article = field in pool.policy.model.per_article
                 digest.update(f"{field} {array.dtype}".encode())

@@ -1,4 +1,4 @@
-"""What was shown and what it paid: by bucket, and by user segment."""
+"""Shows and payoffs, by bucket and by user segment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from topstory.serving.api.messages import BUCKETS
 
 
 class Tally(msgspec.Struct):
-    """Shows and payoffs, [bucket][segment]."""
+    """Shows and payoffs: [bucket][segment]."""
 
     shows: list[list[int]]
     payoff: list[list[float]]
@@ -18,17 +18,9 @@ class Tally(msgspec.Struct):
         """Nothing yet."""
         return cls([[0] * segments for _ in BUCKETS], [[0.0] * segments for _ in BUCKETS])
 
-    def show(self, bucket: int, segment: int) -> None:
-        """Count one more impression."""
-        self.shows[bucket][segment] += 1
-
-    def pay(self, bucket: int, segment: int, payoff: float) -> None:
-        """Add a payoff."""
-        self.payoff[bucket][segment] += payoff
-
 
 def segment_of(user: list[float] | tuple[float, ...]) -> int:
-    """The user's segment: his largest feature, the constant aside (the paper's closest cluster).
+    """The user's segment: the largest feature, the constant aside (the paper's closest cluster).
 
     >>> segment_of([0.1, 0.7, 0.2, 1.0])
     1

@@ -1,4 +1,4 @@
-"""Which bucket a visitor is in."""
+"""The traffic split: which bucket a visitor is in."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Traffic:
         self.teaches = (True, False, config.uniform_teaches)
         self._edges = np.cumsum(self.shares).tolist()
         if config.uniform == 0:
-            self._edges[DEPLOYMENT] = 1.0  # whatever rounding says
+            self._edges[DEPLOYMENT] = 1.0  # without a rounding error
         self._salt = blake2b(pool.encode(), digest_size=16).digest()  # pools split independently
 
     def bucket(self, visitor: str) -> int:
-        """The number of the bucket of a visitor, or of a request where visitors have no id."""
+        """The bucket's number, by the visitor's id, or the request's where visitors have none."""
         digest = blake2b(visitor.encode(), digest_size=8, salt=self._salt).digest()
         place = (int.from_bytes(digest, "little") >> 11) * 2.0**-53  # in [0, 1)
         if place < self._edges[LEARNING]:

@@ -1,4 +1,4 @@
-"""Kernels are compiled before a visitor comes, not while he waits."""
+"""Compiles and loads kernels before a visitor comes, not while one waits."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from topstory.serving.state.traffic import Traffic
 
 
 def warm_up(known: Pool, traffic: Traffic, facts: ArticleFacts | None = None) -> None:
-    """Do with a copy of a pool all that kernels are called for, once.
+    """Call every kernel once, on a copy of a pool.
 
-    `facts` are of the first article that an empty pool is about to get: how many features it has
-    is compiled into the kernels of some models.
+    `facts` are of the first article that an empty pool is about to get: its number of features is
+    compiled into the kernels of some models.
     """
     copy = Pool(known.name, known.policy.copy(), known.dimension)
     if facts is None:
@@ -23,11 +23,7 @@ def warm_up(known: Pool, traffic: Traffic, facts: ArticleFacts | None = None) ->
         learned = next((name for name in known.policy.model.roster.ids if name), "-")
         facts = ArticleFacts(learned) if article is None else article.facts
     copy.place(facts, 0)
-    user = (*[0.0] * (known.dimension - 1), 1.0)
-    at = 0 if facts.begins is None else facts.begins
-    decider = Decider(copy, traffic)
-    decider.decide_all([user], [0], 1, at)
-    decider.decide(user, 0, 1, at, slots=2)
+    user = warm_up_scoring(Decider(copy, traffic), 0 if facts.begins is None else facts.begins)
     context = pack(f"<{len(user)}d", *user)
     decided = Decided(copy.name, context, facts.id, 0, 1.0, 0, 0, teaches=True)
     copy.show(decided)
@@ -37,7 +33,15 @@ def warm_up(known: Pool, traffic: Traffic, facts: ArticleFacts | None = None) ->
     copy.policy.model.ready(copy.policy.model.slots([facts.id]))  # what workers read
 
 
-def settle_down() -> None:
-    """What is there by now stays: to look through it for garbage would hold up every visitor."""
+def warm_up_scoring(decider: Decider, at: int) -> tuple[float, ...]:
+    """Call the kernels that score, for a user who is returned; ApiError if nothing can be shown."""
+    user = (*[0.0] * (decider.pool.dimension - 1), 1.0)
+    decider.decide_all([user], [0], 1, at)
+    decider.decide(user, 0, 1, at, slots=2)
+    return user
+
+
+def freeze_garbage_collector() -> None:
+    """Leave all present objects out of garbage collection: scanning them would delay visitors."""
     gc.collect()
     gc.freeze()

@@ -18,9 +18,9 @@ from topstory.files import replaced_folder
 from topstory.serving.config.feature_model import FILE as FEATURES
 from topstory.serving.config.loading import BadConfig
 from topstory.serving.config.schema import Config
+from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.connect import FILE
 from topstory.serving.journal.sqlite import SqliteJournal
-from topstory.serving.journal.times import moment
 from topstory.serving.state.recovery import Starts, check_fits, goes_with, recover
 from topstory.serving.state.snapshots import UNREADABLE, Snapshots
 
@@ -76,7 +76,7 @@ def back_up(
         record, at = _opened(config, fresh)
         copied = sum(path.stat().st_size for path in fresh.rglob("*") if path.is_file())
         kept = len(Snapshots(fresh / "snapshots").numbers())
-    return BackedUp(str(out), record, moment(at), kept, archived, copied)
+    return BackedUp(str(out), record, as_datetime(at), kept, archived, copied)
 
 
 def _refuse(out: Path) -> None:

@@ -48,8 +48,7 @@ class Keeper:
             except OSError as error:  # nothing is lost: the next start only takes longer
                 log.error("could not write the last snapshot: %s", error)
             await service.commits.drain()
-            service.commits.close()
-            service.looks.close()
+            service.close()
             log.info("stopped at record %d", service.state.number)
 
     async def run(self) -> None:

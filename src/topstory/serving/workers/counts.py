@@ -1,37 +1,37 @@
-"""Requests that workers have answered, told to the learner, who shows the sum."""
+"""RequestCounts that workers have answered, reported to the learner, which shows the sum."""
 
 from __future__ import annotations
 
 from topstory.serving.config.feature_model import FeatureModel
 from topstory.serving.http.request_counts import RequestCounts
-from topstory.serving.workers.shared_memory.mirror import Mirror
+from topstory.serving.workers.shared_memory.mapped_view import MappedView
 from topstory.serving.workers.wire import Counted
 
 
 class Counts:
-    """A worker's: what it has not told yet."""
+    """What a worker has not reported yet."""
 
     def __init__(
-        self, requests: RequestCounts, mirror: Mirror, features: FeatureModel | None
+        self, requests: RequestCounts, view: MappedView, features: FeatureModel | None
     ) -> None:
-        self._requests, self._mirror = requests, mirror
+        self._requests, self._view = requests, view
         self._unknown = {} if features is None else features.unknown
 
     def taken(self) -> Counted:
-        """Since the last time."""
+        """The counts since the last call."""
         requests = self._requests
         statuses = [(route, status, n) for (route, status), n in requests.statuses.items()]
         latencies = [(route, each.counts, each.total) for route, each in requests.latencies.items()]
-        told = Counted(statuses, latencies, self._mirror.again, dict(self._unknown))
+        counted = Counted(statuses, latencies, self._view.torn_reads, dict(self._unknown))
         self._unknown.clear()
         requests.statuses.clear()
         requests.latencies.clear()
-        self._mirror.again = 0
-        return told
+        self._view.torn_reads = 0
+        return counted
 
 
-def add(told: Counted, requests: RequestCounts) -> None:
-    """Add what a worker told to the sum.
+def add(counted: Counted, requests: RequestCounts) -> None:
+    """Add what a worker reported to the sum.
 
     >>> requests, took = RequestCounts(), [3] + [0] * 12
     >>> for _ in range(2):
@@ -39,10 +39,10 @@ def add(told: Counted, requests: RequestCounts) -> None:
     >>> requests.statuses["/v1/decide", 200], requests.latencies["/v1/decide"].total
     (6, 1.0)
     """
-    for route, status, count in told.statuses:
+    for route, status, count in counted.statuses:
         requests.statuses[route, status] += count
-    for route, counts, total in told.latencies:
+    for route, counts, total in counted.latencies:
         latency = requests.latency(route)
         latency.counts = [a + b for a, b in zip(latency.counts, counts, strict=True)]
         latency.total += total
-    requests.unknown.update(told.unknown)
+    requests.unknown.update(counted.unknown)

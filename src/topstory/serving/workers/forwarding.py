@@ -10,15 +10,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from topstory.serving.api.errors import ApiError
 from topstory.serving.http.asgi import ClientDisconnected, header, read_body
 from topstory.serving.security.api_keys import Keys
-from topstory.serving.workers.frontend import Say
+from topstory.serving.workers.link import SendMessage
 from topstory.serving.workers.wire import Answered, Forwarded
 
 
 class Forwarding:
     """The worker's side: an ASGI application that asks the learner's."""
 
-    def __init__(self, say: Say, keys: Keys, body_bytes: int) -> None:
-        self._say, self._keys, self._limit = say, keys, body_bytes
+    def __init__(self, send: SendMessage, keys: Keys, body_bytes: int) -> None:
+        self._send, self._keys, self._limit = send, keys, body_bytes
         self._number = 0
         self._waiting: dict[int, asyncio.Future[Answered]] = {}
 
@@ -29,7 +29,7 @@ class Forwarding:
             body = await read_body(scope, receive, self._limit)
         self._number += 1
         answer = self._waiting[self._number] = asyncio.get_running_loop().create_future()
-        self._say(
+        self._send(
             Forwarded(
                 self._number,
                 scope["method"],

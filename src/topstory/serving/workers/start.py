@@ -1,4 +1,4 @@
-"""`topstory serve --workers N`: this process learns and keeps, and starts those that answer."""
+"""`topstory serve --workers N`: this process learns, and starts workers that answer requests."""
 
 from __future__ import annotations
 
@@ -20,71 +20,73 @@ from topstory.serving.journal.records import Entry, Placed, Removed
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, secrets_of, signer_of
 from topstory.serving.service.service import Service
-from topstory.serving.state.recovery import Opening, open_folder
-from topstory.serving.state.warm_up import settle_down, warm_up
+from topstory.serving.state.data_folder import DataFolder, open_folder
+from topstory.serving.state.warm_up import freeze_garbage_collector
 from topstory.serving.upkeep.keeper import Keeper
 from topstory.serving.workers.learner import Learner
 from topstory.serving.workers.shared_memory.double_buffer import Writer
-from topstory.serving.workers.shared_memory.limits import Board
+from topstory.serving.workers.shared_memory.limits import SharedLimits
 from topstory.serving.workers.shared_memory.publisher import Publisher
-from topstory.serving.workers.supervisor import Group
+from topstory.serving.workers.supervisor import Supervisor
 
-_EDITS = (Placed, Removed)  # written out in the loop, a union would be made for every record
+_EDITS = (Placed, Removed)  # written out in the loop, a union would be built for every record
 
 
 def serve_with_workers(config: Config, tell: Tell) -> None:
-    """Serve until told to stop; `tell` says what a person should know."""
+    """Serve until a signal comes; `tell` prints what the operator should know."""
     listening = listen(config, config.workers)
-    opening = open_folder(config)
+    folder = open_folder(config)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(config, opening, listening, tell))
+            runner.run(_serve(config, folder, listening, tell))
     finally:
-        opening.journal.close()
-        opening.lock.close()
+        folder.journal.close()
+        folder.lock.close()
 
 
 async def _serve(
-    config: Config, opening: Opening, listening: list[socket.socket], tell: Tell
+    config: Config, folder: DataFolder, listening: list[socket.socket], tell: Tell
 ) -> None:
-    told = asyncio.Event()
+    stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     keys, made = keys_of(config, tell)
-    # All workers have the same ones, whatever the files say when one is started again.
-    known = msgspec.structs.replace(
-        config, keys=keys, signing=secrets_of(config), features=opening.kept_features
+    # All workers have the same secrets, whatever the files say when one is restarted.
+    resolved = msgspec.structs.replace(
+        config, keys=keys, signing=secrets_of(config), features=folder.kept_features
     )
     limits, requests, writer = config.limits, RequestCounts(), Writer()
-    board = Board(len(keys), config.workers)
+    shared = SharedLimits(len(keys), config.workers)
     for place in range(len(keys)):
-        board.tokens[place] = limits.burst
-    group = Group(known, listening, writer, board)
+        shared.tokens[place] = limits.burst
+    supervisor = Supervisor(resolved, listening, writer, shared)
     try:
-        service = Service(config, opening, signer_of(known))
-        for decider in service.deciders.values():
-            warm_up(decider.pool, decider.traffic)
-        settle_down()
+        service = Service(config, folder, signer_of(resolved))
+        service.warm_up()
+        freeze_garbage_collector()
         publisher = Publisher(
             service.state, tuple(config.pools), service.clock, config.publish_seconds, writer
         )
-        service.followed = lambda batch: publisher.changed(*_edited(batch))
-        keeper = Keeper(service, opening.snapshots)
-        guard = Keys(keys, limits.rate, limits.burst, (board.tokens, board.seen))
-        metrics = Metrics(service, keeper, requests, group.gather)
-        metrics.add(group)
-        app = App(service, guard, AdminRoutes(service, keeper, guard, metrics).router(), requests)
+        service.ledger.on_applied = lambda batch: publisher.changed(*_edited(batch))
+        keeper = Keeper(service, folder.snapshots)
+        guard = Keys(keys, limits.rate, limits.burst, (shared.tokens, shared.seen))
+        metrics = Metrics(service, keeper, requests, supervisor.gather)
+        metrics.add(supervisor)
+        admin = AdminRoutes(service, keeper, guard, metrics)
+        app = App(service.front, guard, admin.router(), requests)
         async with keeper.lifespan():
             publisher.start()
-            await group.begin(
-                lambda say: Learner(service, publisher, app, group.look, say), requests, publisher
+            await supervisor.begin(
+                lambda send: Learner(service.sequencer, publisher, app, supervisor.warm_up, send),
+                requests,
+                publisher,
             )
             announce(tell, config, listening[0], made)
-            await told.wait()
-            await group.end()
+            await stop.wait()
+            await supervisor.end()
             publisher.stop()
     finally:
-        group.kill()
+        supervisor.kill()
 
 
 def _edited(batch: Sequence[Entry]) -> set[str]:

@@ -1,4 +1,4 @@
-"""All workers: started together, started again when one dies, ended before the learner."""
+"""Starts all workers, restarts one that dies, and ends them before the learner."""
 
 from __future__ import annotations
 
@@ -17,68 +17,69 @@ from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.http.sockets import share
 from topstory.serving.workers.counts import add
 from topstory.serving.workers.shared_memory.double_buffer import Writer
-from topstory.serving.workers.shared_memory.limits import Board
+from topstory.serving.workers.shared_memory.limits import SharedLimits
 from topstory.serving.workers.shared_memory.publisher import Publisher
 from topstory.serving.workers.wire import Counted
-from topstory.serving.workers.worker_handle import MakeLearner, Member
+from topstory.serving.workers.worker_handle import MakeLearner, WorkerHandle
 
 log = logging.getLogger("topstory.serving")
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before one that died is started again
-SOUND = 30.0  # seconds: one that lived so long was sound
-STARTING = 300.0  # seconds until it is ready, at most: the compiler may be needed first
+MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 5.0  # before a worker is restarted
+HEALTHY_SECONDS = 30.0  # a worker that lived this long was healthy
+START_SECONDS = 300.0  # the longest start: kernels may have to be compiled
 
 
-class Group(Collector):
-    """The workers."""
+class Supervisor(Collector):
+    """Keeps all workers running."""
 
     def __init__(
-        self, config: Config, listening: list[socket.socket], writer: Writer, board: Board
+        self, config: Config, listening: list[socket.socket], writer: Writer, limits: SharedLimits
     ) -> None:
-        self._config, self._board, self._requests = config, board, RequestCounts()
-        self._listening, self._shared = listening, [*writer.descriptors, board.descriptor]
+        self._config, self._limits, self._requests = config, limits, RequestCounts()
+        self._listening, self._shared = listening, [*writer.descriptors, limits.descriptor]
         self._port = listening[0].getsockname()[1]
-        # Before anything else: they import what they need while the learner reads the journal.
-        self.members = [self._start(place) for place in range(len(listening))]
+        # First of all: they import what they need while the learner reads the journal.
+        self.workers = [self._start(place) for place in range(len(listening))]
         self._keeping: list[asyncio.Task[None]] = []
         self.restarts = 0
-        self._torn = 0
+        self._torn_reads = 0
 
-    def _start(self, place: int) -> Member:
-        return Member(place, [self._listening[place].fileno(), *self._shared])
+    def _start(self, place: int) -> WorkerHandle:
+        return WorkerHandle(place, [self._listening[place].fileno(), *self._shared])
 
     async def begin(self, make: MakeLearner, requests: RequestCounts, publisher: Publisher) -> None:
-        """Talk to all, until each is ready to answer requests."""
+        """Connect to all, and wait until each is ready to answer requests."""
         self._make, self._requests, self._publisher = make, requests, publisher
-        for member in self.members:
-            await member.talk(self._config, make, self._counted)
-        for member in self.members:
-            await _either(STARTING, member.ready, member.gone)
-            if member.gone.is_set():
-                status = await asyncio.to_thread(member.process.wait)
+        for worker in self.workers:
+            await worker.talk(self._config, make, self._counted)
+        for worker in self.workers:
+            await _either(START_SECONDS, worker.ready, worker.gone)
+            if worker.gone.is_set():
+                status = await asyncio.to_thread(worker.process.wait)
                 raise ChildProcessError(
-                    f"worker {member.place} ended with status {status} before it began"
+                    f"worker {worker.place} ended with status {status} before it was ready"
                 )
-            if not member.ready.is_set():
+            if not worker.ready.is_set():
                 raise ChildProcessError(
-                    f"worker {member.place} was not ready after {STARTING:g} seconds"
+                    f"worker {worker.place} was not ready after {START_SECONDS:g} seconds"
                 )
-        self._keeping = [asyncio.create_task(self._keep(m.place)) for m in self.members]
+        self._keeping = [asyncio.create_task(self._keep(each.place)) for each in self.workers]
 
     async def _keep(self, place: int) -> None:
-        """Start another one whenever one dies."""
-        pause, since = FIRST_PAUSE, monotonic()
+        """Restart the worker in this place whenever it dies."""
+        pause, since = MIN_PAUSE_SECONDS, monotonic()
         while True:
-            member = self.members[place]
-            await member.gone.wait()
+            worker = self.workers[place]
+            await worker.gone.wait()
             self._listening[place].close()  # new connections go to the others
-            status = await asyncio.to_thread(member.process.wait)
-            self._board.connected(place, 0)
+            status = await asyncio.to_thread(worker.process.wait)
+            self._limits.connected(place, 0)
             self.restarts += 1
-            pause = FIRST_PAUSE if monotonic() - since > SOUND else min(2 * pause, LONGEST_PAUSE)
+            healthy = monotonic() - since > HEALTHY_SECONDS
+            pause = MIN_PAUSE_SECONDS if healthy else min(2 * pause, MAX_PAUSE_SECONDS)
             log.error(
-                "worker %d (process %d) ended with status %d; another one starts in %.1f s",
-                *(place, member.process.pid, status, pause),
+                "worker %d (process %d) ended with status %d; restarting in %.1f s",
+                *(place, worker.process.pid, status, pause),
             )
             await asyncio.sleep(pause)
             await self._start_again(place)
@@ -88,71 +89,71 @@ class Group(Collector):
         while True:
             try:
                 self._listening[place] = share(self._config.host, self._port)
-                self.members[place] = self._start(place)
+                self.workers[place] = self._start(place)
                 break
-            except OSError as error:  # no process, no memory, no descriptor: perhaps later
+            except OSError as error:  # out of processes, memory or descriptors: try later
                 self._listening[place].close()
                 log.error("worker %d cannot be started: %s", place, error)
-                await asyncio.sleep(LONGEST_PAUSE)
-        member = self.members[place]
+                await asyncio.sleep(MAX_PAUSE_SECONDS)
+        worker = self.workers[place]
         try:
-            await member.talk(self._config, self._make, self._counted)
-        except Exception:  # whatever it was, nobody else would start another one
-            log.exception("worker %d cannot be talked to", place)
-            member.process.kill()
-            member.gone.set()
+            await worker.talk(self._config, self._make, self._counted)
+        except Exception:  # whatever it was: nobody else would restart it
+            log.exception("worker %d cannot be reached", place)
+            worker.process.kill()
+            worker.gone.set()
             return
-        await _either(STARTING, member.ready, member.gone)
-        if not member.ready.is_set() and not member.gone.is_set():
-            log.error("worker %d was not ready after %g seconds", place, STARTING)
-            member.process.kill()
+        await _either(START_SECONDS, worker.ready, worker.gone)
+        if not worker.ready.is_set() and not worker.gone.is_set():
+            log.error("worker %d was not ready after %g seconds", place, START_SECONDS)
+            worker.process.kill()
 
     async def gather(self) -> None:
-        """Have all tell what they have counted."""
-        await asyncio.gather(*(member.count() for member in self.members))
+        """Have all report what they have counted."""
+        await asyncio.gather(*(worker.count() for worker in self.workers))
 
-    async def look(self) -> None:
+    async def warm_up(self) -> None:
         """Have all load the kernels for a pool's first article."""
-        await asyncio.gather(*(member.look() for member in self.members))
+        await asyncio.gather(*(worker.warm_up() for worker in self.workers))
 
     async def end(self) -> None:
-        """End all of them; what they were asked is answered first."""
+        """End all of them, once they have answered what they were asked."""
         for task in self._keeping:
             task.cancel()
-        for each in self._listening:  # who comes now is refused, not kept waiting
+        for each in self._listening:  # new connections are refused, not kept waiting
             each.close()
         seconds = self._config.limits.shutdown_seconds + 2.0
-        await asyncio.gather(*(member.end(seconds) for member in self.members))
+        await asyncio.gather(*(worker.end(seconds) for worker in self.workers))
 
     def kill(self) -> None:
-        """Those that are still there, now."""
-        for member in self.members:
-            if member.process.poll() is None:
-                member.process.kill()
-                member.process.wait()
+        """Kill those that are still running."""
+        for worker in self.workers:
+            if worker.process.poll() is None:
+                worker.process.kill()
+                worker.process.wait()
 
-    def _counted(self, told: Counted) -> None:
-        add(told, self._requests)
-        self._torn += told.again
+    def _counted(self, counted: Counted) -> None:
+        add(counted, self._requests)
+        self._torn_reads += counted.torn_reads
 
     def collect(self) -> Iterator[Metric]:
-        """What Prometheus sees of it."""
-        ready = sum(each.ready.is_set() and not each.gone.is_set() for each in self.members)
-        yield GaugeMetricFamily("topstory_workers", "that answer requests", value=ready)
+        """The metrics for Prometheus."""
+        ready = sum(each.ready.is_set() and not each.gone.is_set() for each in self.workers)
+        yield GaugeMetricFamily("topstory_workers", "workers that answer requests", value=ready)
         yield CounterMetricFamily(
-            "topstory_worker_restarts", "workers that died", value=self.restarts
+            "topstory_worker_restarts", "workers that died and were restarted", value=self.restarts
         )
         yield CounterMetricFamily(
-            *("topstory_torn_reads", "decisions scored again, for the memory was overwritten"),
-            value=self._torn,
+            *("topstory_torn_reads", "reads of shared memory repeated because it was overwritten"),
+            value=self._torn_reads,
         )
         yield GaugeMetricFamily(
-            *("topstory_publish_lag_records", "learned, but not seen by workers yet"),
+            *("topstory_publish_lag_records", "records learned but not yet published to workers"),
             value=self._publisher.behind,
         )
         staleness = self._publisher.staleness
         seen = HistogramMetricFamily(
-            "topstory_staleness_seconds", "from a record's being learned to workers' seeing it"
+            "topstory_staleness_seconds", "from learning a record to publishing it to workers"
         )
         seen.add_metric([], staleness.buckets(), staleness.total)
         yield seen

@@ -1,4 +1,4 @@
-"""What workers and the learner say to each other: lists of these, as MessagePack.
+"""The messages between workers and the learner: lists of these, as MessagePack.
 
 Every question has a number of the worker's own, `first` and those that follow it, and is answered
 by that number. What is asked in one turn of a worker's event loop goes into one message.
@@ -12,18 +12,18 @@ import msgspec
 
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.records import Decided
-from topstory.serving.service.receipts import Ticket
+from topstory.serving.service.receipts import Receipt
 
 
 class _Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
-    """One thing that is said."""
+    """One message."""
 
 
-# -- a worker says --
+# -- from a worker --
 
 
 class Ready(_Message, frozen=True):
-    """It can answer requests."""
+    """The worker can answer requests."""
 
 
 class Proposed(_Message, frozen=True):
@@ -35,21 +35,21 @@ class Proposed(_Message, frozen=True):
     begins: int  # the times for which its list of articles holds
     ends: int
     decided: list[Decided]
-    # Why there is nothing to show: then these are only those with a client's id, who may have been
-    # decided for before.
+    # Why there is nothing to show. Then these are only the requests that have an id: they may have
+    # been decided before.
     refused: tuple[int, str, str] | None = None  # status, reason, message
 
 
-class Payments(_Message, frozen=True):
+class Paying(_Message, frozen=True):
     """Payoffs of decisions that this service made, and whose window is open."""
 
     first: int
-    tickets: list[Ticket]
+    receipts: list[Receipt]
     payoffs: list[float]
 
 
 class Forwarded(_Message, frozen=True):
-    """A request that is not for a worker."""
+    """An HTTP request that only the learner can answer."""
 
     first: int
     method: str
@@ -61,15 +61,15 @@ class Forwarded(_Message, frozen=True):
 
 
 class Counted(_Message, frozen=True):
-    """Requests that were answered since the last time it said so."""
+    """The requests that were answered since the last such message."""
 
     statuses: list[tuple[str, int, int]]  # route, status, how many
     latencies: list[tuple[str, list[int], float]]  # route, how many by duration, seconds in all
-    again: int  # how often a buffer was taken from under it
-    unknown: dict[str, int]  # categories in raw profiles, by field
+    torn_reads: int  # how often a buffer was overwritten while it was read
+    unknown: dict[str, int]  # unknown categories in raw profiles, by field
 
 
-# -- the learner says --
+# -- from the learner --
 
 
 class Welcome(_Message, frozen=True):
@@ -87,7 +87,7 @@ class Taken(_Message, frozen=True):
 
 
 class Earlier(_Message, frozen=True):
-    """The same request had been made before, and this was decided."""
+    """The same request had been decided before, like this."""
 
     first: int
     number: int
@@ -95,7 +95,7 @@ class Earlier(_Message, frozen=True):
 
 
 class Outdated(_Message, frozen=True):
-    """The pool was edited meanwhile: decide again, from what is shown by now."""
+    """The pool was edited meanwhile: propose again, from what is published by now."""
 
     first: int
     count: int
@@ -109,7 +109,7 @@ class Settled(_Message, frozen=True):
 
 
 class Denied(_Message, frozen=True):
-    """What was asked is refused."""
+    """These get an error."""
 
     first: int
     count: int
@@ -128,15 +128,15 @@ class Answered(_Message, frozen=True):
 
 
 class Count(_Message, frozen=True):
-    """Say what you have counted."""
+    """Report what you have counted."""
 
 
-class Look(_Message, frozen=True):
-    """A pool has its first article: load the kernels for it, and say when you are ready."""
+class WarmUp(_Message, frozen=True):
+    """A pool has its first article: load the kernels for it, and report when you are ready."""
 
 
-FromWorker = Ready | Proposed | Payments | Forwarded | Counted
-FromLearner = Welcome | Taken | Earlier | Outdated | Settled | Denied | Answered | Count | Look
+FromWorker = Ready | Proposed | Paying | Forwarded | Counted
+FromLearner = Welcome | Taken | Earlier | Outdated | Settled | Denied | Answered | Count | WarmUp
 
 from_worker: msgspec.msgpack.Decoder[list[FromWorker]] = msgspec.msgpack.Decoder(list[FromWorker])
 from_learner: msgspec.msgpack.Decoder[list[FromLearner]] = msgspec.msgpack.Decoder(

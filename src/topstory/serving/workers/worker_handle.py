@@ -1,4 +1,4 @@
-"""One worker as the learner has it: its process, and the link to it."""
+"""A worker as the learner has it: its process, and the link to it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-import msgspec
-
 from topstory.serving.config.schema import Config
 from topstory.serving.workers.learner import Learner
-from topstory.serving.workers.link import Link
+from topstory.serving.workers.link import Link, SendMessage
 from topstory.serving.workers.wire import (
     Count,
     Counted,
     FromWorker,
-    Look,
     Ready,
+    WarmUp,
     Welcome,
     from_worker,
 )
 
-COUNTING, LOADING = 1.0, 60.0  # seconds that a worker has for it
+COUNT_SECONDS, WARM_UP_SECONDS = 1.0, 60.0  # a worker has this long for it
 
-MakeLearner = Callable[[Callable[[msgspec.Struct], None]], Learner]
+MakeLearner = Callable[[SendMessage], Learner]
 
 
-class Member:
+class WorkerHandle:
     """Starts a worker and talks to it until it has ended."""
 
     def __init__(self, place: int, inherited: list[int]) -> None:
@@ -47,39 +45,41 @@ class Member:
         self.ready = asyncio.Event()
         self.gone = asyncio.Event()
         self._asked: dict[type[FromWorker], list[asyncio.Future[None]]] = {Ready: [], Counted: []}
-        self._heard_counts: Callable[[Counted], None] | None = None
+        self._counted: Callable[[Counted], None] | None = None
 
     async def talk(
         self, config: Config, make: MakeLearner, counted: Callable[[Counted], None]
     ) -> None:
-        """Welcome it, and answer what it asks from now on."""
-        self._heard_counts = counted
-        link = self._link = Link(from_worker, self._heard, self.gone.set)
-        self._learner = make(link.say)
+        """SendMessage it the configuration, and answer what it asks from now on."""
+        self._counted = counted
+        link = self._link = Link(from_worker, self._received, self.gone.set)
+        self._learner = make(link.send)
         await link.connect(self._end)
-        link.say(Welcome(config))
+        link.send(Welcome(config))
 
     async def count(self) -> None:
-        """Have it tell what it has counted."""
-        await self._ask(Count(), Counted, COUNTING)
+        """Have it report what it has counted."""
+        await self._ask(Count(), Counted, COUNT_SECONDS)
 
-    async def look(self) -> None:
+    async def warm_up(self) -> None:
         """Have it load the kernels for a pool's first article."""
-        await self._ask(Look(), Ready, LOADING)
+        await self._ask(WarmUp(), Ready, WARM_UP_SECONDS)
 
-    async def _ask(self, question: Count | Look, answer: type[FromWorker], seconds: float) -> None:
-        """One that is gone, or takes longer, is not waited for."""
+    async def _ask(
+        self, question: Count | WarmUp, answer: type[FromWorker], seconds: float
+    ) -> None:
+        """Wait for an answer, unless the worker is gone or takes longer."""
         if self._link is None or not self.ready.is_set() or self.gone.is_set():
             return
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._asked[answer].append(told)
-        self._link.say(question)
+        answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._asked[answer].append(answered)
+        self._link.send(question)
         gone = asyncio.create_task(self.gone.wait())
-        await asyncio.wait((told, gone), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((answered, gone), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         gone.cancel()
 
     async def end(self, seconds: float) -> None:
-        """Ask it to end, having answered all it was asked; after so long it must."""
+        """Have it answer what it was asked, and end; after this time it is killed."""
         if self.process.poll() is None:
             self.process.terminate()
         try:
@@ -88,17 +88,17 @@ class Member:
             self.process.kill()
             await asyncio.to_thread(self.process.wait)
 
-    def _heard(self, message: FromWorker) -> None:
+    def _received(self, message: FromWorker) -> None:
         if isinstance(message, Ready):
             self.ready.set()
         elif isinstance(message, Counted):
-            assert self._heard_counts is not None
-            self._heard_counts(message)
+            assert self._counted is not None
+            self._counted(message)
         else:
             assert self._learner is not None
-            self._learner.heard(message)
+            self._learner.received(message)
             return
-        for told in self._asked[type(message)]:
-            if not told.done():
-                told.set_result(None)
+        for answered in self._asked[type(message)]:
+            if not answered.done():
+                answered.set_result(None)
         self._asked[type(message)] = []

@@ -21,10 +21,10 @@ number = 0
 while not select.select([sys.stdin], [], [], 0)[0]:  # until its end is closed
     number += 1
     count = 200 + number * 7919 % 3000  # longer than the first page now and then: it grows
-    room = np.frombuffer(writer.room(8 * (count + 1)), np.float64)
+    room = np.frombuffer(writer.begin(8 * (count + 1)), np.float64)
     room[0] = count
     room[1 : count + 1] = number
-    writer.show()
+    writer.publish()
 """
 
 
@@ -48,7 +48,7 @@ def test_a_reader_never_sees_half_a_state() -> None:
         end = monotonic() + 60.0
         while whole < READS or last < READS:  # it is read, and overwritten, so often
             assert monotonic() < end, f"{whole} reads and {last} writes in a minute"
-            turn, buffer = reader.look()
+            turn, buffer = reader.latest()
             if not turn:
                 continue
             seen = np.frombuffer(buffer, np.float64)
@@ -70,13 +70,13 @@ def test_a_reader_that_was_overtaken_is_told() -> None:
     writer = Writer()
     reader = Reader(writer.descriptors)
     for _ in range(2):
-        writer.room(8)
-        writer.show()
-    turn, _ = reader.look()
-    writer.room(8)
-    writer.show()  # into the other buffer: what is being read stays
+        writer.begin(8)
+        writer.publish()
+    turn, _ = reader.latest()
+    writer.begin(8)
+    writer.publish()  # into the other buffer: what is being read stays
     assert reader.holds(turn)
-    writer.room(8)  # and now this one is being written, though not yet shown
+    writer.begin(8)  # and now this one is being written, though not yet shown
     assert not reader.holds(turn)
 
 
@@ -85,9 +85,9 @@ def test_a_buffer_that_has_grown_is_mapped_anew() -> None:
     reader = Reader(writer.descriptors)
     lengths = []
     for length in (100, 100, 100_000, 100_000):
-        writer.room(length)[length - 1] = 7
-        writer.show()
-        _, buffer = reader.look()
+        writer.begin(length)[length - 1] = 7
+        writer.publish()
+        _, buffer = reader.latest()
         lengths.append(len(buffer))
         assert buffer[length - 1] == 7
     assert lengths[0] == lengths[1] < 100_000 <= lengths[2] == lengths[3]

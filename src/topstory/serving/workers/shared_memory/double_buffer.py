@@ -3,9 +3,9 @@
     head: turn, what each buffer holds (0: it is being written), how long each is
     buffer 0, buffer 1: turn t is in buffer t % 2
 
-The writer fills the buffer that nobody looks at, then turns: so a reader never waits, whatever
-became of the writer. Only one that was held up over two turns finds that its buffer was taken
-from under it, and looks again. The memory has no name: it goes with the last process that has it.
+The writer fills the buffer that readers do not use, then switches to it: so a reader never waits,
+even if the writer dies. Only a reader that was suspended over two turns finds its buffer
+overwritten, and reads again. The memory has no name: it is freed with the last process that has it.
 """
 
 from __future__ import annotations
@@ -18,18 +18,14 @@ from mmap import PAGESIZE, mmap
 _TURN, _HOLDS, _LENGTH = 0, 1, 3  # places in the head
 
 
-class Torn(Exception):
-    """What was read had been overwritten meanwhile: read again."""
-
-
 class Writer:
-    """Writes; there is one.
+    """The one process that writes.
 
     >>> writer = Writer()
     >>> reader = Reader(writer.descriptors)
-    >>> writer.room(5)[:5] = b"hello"
-    >>> writer.show()
-    >>> turn, buffer = reader.look()
+    >>> writer.begin(5)[:5] = b"hello"
+    >>> writer.publish()
+    >>> turn, buffer = reader.latest()
     >>> buffer[:5], reader.holds(turn)
     (b'hello', True)
     """
@@ -42,7 +38,7 @@ class Writer:
 
     @property
     def turn(self) -> int:
-        """How often it was shown."""
+        """How often it was published."""
         return self._head[_TURN]
 
     @property
@@ -50,8 +46,8 @@ class Writer:
         """The buffer that is written next."""
         return (self._head[_TURN] + 1) % 2
 
-    def room(self, length: int) -> mmap:
-        """The buffer that nobody looks at, at least so long; the same object while it suffices."""
+    def begin(self, length: int) -> mmap:
+        """The unused buffer, at least this long; the same object as long as it is long enough."""
         place = self.next
         self._head[_HOLDS + place] = 0
         _fence()
@@ -60,8 +56,8 @@ class Writer:
             self._buffers[place] = self._sized(place, -longer // PAGESIZE * -PAGESIZE)
         return self._buffers[place]
 
-    def show(self) -> None:
-        """From now on readers take what was written."""
+    def publish(self) -> None:
+        """Have readers use what was written, from now on."""
         place, turn = self.next, self._head[_TURN] + 1
         _fence()
         self._head[_HOLDS + place] = turn
@@ -69,21 +65,21 @@ class Writer:
         self._head[_TURN] = turn
 
     def _sized(self, place: int, length: int) -> mmap:
-        """It only ever grows: whoever has the shorter one mapped can go on reading."""
+        """Buffers only grow: a reader that has the shorter one mapped can go on."""
         os.truncate(self.descriptors[1 + place], length)
         self._head[_LENGTH + place] = length
         return mmap(self.descriptors[1 + place], length)
 
 
 class Reader:
-    """Reads what was shown last."""
+    """A process that reads what was published last."""
 
     def __init__(self, descriptors: tuple[int, int, int]) -> None:
         self._descriptors = descriptors
         self._head = memoryview(mmap(descriptors[0], PAGESIZE)).cast("Q")
         self._buffers: list[mmap | None] = [None, None]
 
-    def look(self) -> tuple[int, mmap]:
+    def latest(self) -> tuple[int, mmap]:
         """The turn and its buffer: the same object as before, unless it has grown."""
         turn = self._head[_TURN]
         place = turn % 2
@@ -93,7 +89,7 @@ class Reader:
         return turn, buffer
 
     def holds(self, turn: int) -> bool:
-        """Whether what was read since that turn was looked at is that turn's, all of it."""
+        """Whether everything that was read since `latest` gave this turn belongs to it."""
         _fence()
         return self._head[_HOLDS + turn % 2] == turn
 
@@ -102,13 +98,13 @@ _lock = threading.Lock()
 
 
 def _fence() -> None:
-    """All before it is done before all after it: on x86 in any case, elsewhere by the lock."""
+    """A memory barrier: on x86 not needed for these, elsewhere by the lock."""
     with _lock:
         pass
 
 
 def memory() -> int:
-    """The descriptor of memory that can be mapped and grown, and that no path leads to."""
+    """The descriptor of anonymous memory that can be mapped and grown."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("topstory")
     with tempfile.TemporaryFile() as file:

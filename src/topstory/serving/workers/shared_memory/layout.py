@@ -1,6 +1,6 @@
 """What lies where in a buffer: a head, the layout itself, and the arrays that scoring reads.
 
-The layout changes when an editor changes a pool; the arrays change with every record.
+The layout changes when an editor changes a pool, the arrays with every record.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from topstory.serving.journal.records import ArticleFacts
 from topstory.serving.state.pool import FOREVER, Article, Pool
 from topstory.serving.state.tally import Tally
 
-# Number of the last record in it, how far the journal's clock is ahead of the steady one (µs), the
-# layout's own number, and how long the layout is in bytes.
+# The number of the last record, how far the journal's clock is ahead of the steady one (µs), the
+# layout's own number, and its length in bytes.
 HEAD = Struct("<QqQQ")
-SOON = 60_000_000  # µs: articles that begin later are not laid out yet
+SOON = 60_000_000  # µs: articles that begin later have no place yet
 
-_LINE = 64  # bytes: arrays begin where a line of the cache does
+_CACHE_LINE = 64  # bytes: arrays begin where a cache line does
 
 
-class Placed(msgspec.Struct, frozen=True, array_like=True):
+class ArraySpan(msgspec.Struct, frozen=True, array_like=True):
     """Where an array lies, from the first byte after the layout."""
 
     field: str
@@ -42,7 +42,7 @@ class PoolLayout(msgspec.Struct, frozen=True, array_like=True):
     policy: dict[str, Any]
     count: int  # features of an article
     articles: list[tuple[str, int | None, int | None]]  # id, from, until
-    arrays: list[Placed]
+    arrays: list[ArraySpan]
 
 
 class Layout(msgspec.Struct, frozen=True, array_like=True):
@@ -57,7 +57,7 @@ class Layout(msgspec.Struct, frozen=True, array_like=True):
 def lay_out(
     number: int, dimension: int, pools: Mapping[str, Pool], editions: Mapping[str, int], now: int
 ) -> tuple[Layout, dict[str, list[str]], int]:
-    """The layout of these pools now, their articles row by row, and until when it is good."""
+    """The layout of these pools now, their articles row by row, and until when it holds."""
     laid, rows, begin, until = [], {}, 0, FOREVER
     for name, pool in pools.items():
         facts = [article.facts for article in pool.articles.values()]
@@ -69,41 +69,42 @@ def lay_out(
         arrays = []
         for field in pool.policy.model.scored if listed else ():
             row = getattr(pool.policy.model.state, field).shape[1:]
-            arrays.append(Placed(field, begin, (len(listed), *row)))
-            begin += -8 * len(listed) * int(np.prod(row)) // _LINE * -_LINE
+            arrays.append(ArraySpan(field, begin, (len(listed), *row)))
+            begin += -8 * len(listed) * int(np.prod(row)) // _CACHE_LINE * -_CACHE_LINE
         rows[name] = [each.id for each in listed]
         count = max((len(each.features or (1.0,)) for each in listed), default=1)
-        told = [(each.id, each.begins, each.ends) for each in listed]
-        laid.append(PoolLayout(name, editions[name], describe(pool.policy), count, told, arrays))
+        articles = [(each.id, each.begins, each.ends) for each in listed]
+        policy = describe(pool.policy)
+        laid.append(PoolLayout(name, editions[name], policy, count, articles, arrays))
     return Layout(number, dimension, laid, begin), rows, until
 
 
-def arrays_in(told: PoolLayout, buffer: Any, offset: int) -> dict[str, Floats]:
+def arrays_in(layout: PoolLayout, buffer: Any, offset: int) -> dict[str, Floats]:
     """A pool's arrays, in place."""
     return {
         each.field: np.frombuffer(
             buffer, np.float64, int(np.prod(each.shape)), offset + each.begin
         ).reshape(each.shape)
-        for each in told.arrays
+        for each in layout.arrays
     }
 
 
 def first_array(layout_bytes: int) -> int:
     """Where the arrays begin, after a layout of that length."""
-    return -(HEAD.size + layout_bytes) // _LINE * -_LINE
+    return -(HEAD.size + layout_bytes) // _CACHE_LINE * -_CACHE_LINE
 
 
-def pool_of(told: PoolLayout, dimension: int, arrays: Mapping[str, Floats]) -> Pool:
-    """The pool as one who only decides needs it: it scores from the arrays, where they are."""
-    ids = [article for article, _, _ in told.articles]
-    features = {"features": np.ones((len(ids), told.count))}
-    policy = build({**told.policy, "articles": ids, "dimension": None}, features, {})
+def pool_of(layout: PoolLayout, dimension: int, arrays: Mapping[str, Floats]) -> Pool:
+    """A pool for deciding only: it scores from the arrays in place."""
+    ids = [article for article, _, _ in layout.articles]
+    features = {"features": np.ones((len(ids), layout.count))}
+    policy = build({**layout.policy, "articles": ids, "dimension": None}, features, {})
     if ids:
         policy.model.score_from(dimension, arrays)
-    pool = Pool(told.name, policy, dimension)
+    pool = Pool(layout.name, policy, dimension)
     nothing = Tally([], [])
     pool.articles = {
         article: Article(ArticleFacts(article, None, "", "", begins, ends), 0, nothing)
-        for article, begins, ends in told.articles
+        for article, begins, ends in layout.articles
     }
     return pool

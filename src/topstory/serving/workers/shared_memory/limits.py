@@ -1,8 +1,8 @@
-"""Limits that hold for all workers together: what is left of each key's rate, and connections.
+"""Limits that hold for all workers together: each key's rate, and connections.
 
-It lies in memory that all workers have mapped. A worker's number of connections is written by that
-worker alone. What is left of a key's rate is read and written by all without a lock: two that meet
-within the same microsecond may let one request more through, and none is ever held up.
+They lie in memory that all workers have mapped. Each worker alone writes its own number of
+connections. All read and write a key's tokens without a lock: if two meet within the same
+microsecond, one request too many may pass, but nobody ever waits.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from mmap import mmap
 from topstory.serving.workers.shared_memory.double_buffer import memory
 
 
-class Board:
-    """The board, on memory of its own or on that behind a descriptor.
+class SharedLimits:
+    """The limits, in memory of their own or in that behind a descriptor.
 
-    >>> board = Board(keys=2, workers=3)
-    >>> board.tokens[1] = 10.0
-    >>> again = Board(keys=2, workers=3, descriptor=board.descriptor)
-    >>> again.tokens[1], again.connected(2, 5), board.connected(0, 1)
+    >>> limits = SharedLimits(keys=2, workers=3)
+    >>> limits.tokens[1] = 10.0
+    >>> again = SharedLimits(keys=2, workers=3, descriptor=limits.descriptor)
+    >>> again.tokens[1], again.connected(2, 5), limits.connected(0, 1)
     (10.0, 5, 6)
     """
 
@@ -35,6 +35,6 @@ class Board:
         self._connections = places[2 * keys :]
 
     def connected(self, worker: int, connections: int) -> int:
-        """Note how many a worker has; how many all have."""
+        """Set how many connections a worker has; returns how many all have."""
         self._connections[worker] = connections
         return int(sum(self._connections))

@@ -1,4 +1,4 @@
-"""The learner's side of the mapped memory: the state as workers see it, a few times a second."""
+"""The learner's side of the mapped memory: publishes the state many times a second."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from topstory.serving.workers.shared_memory.layout import (
 
 log = logging.getLogger("topstory.serving")
 
-AT_LEAST = 1.0  # seconds: published so often even if nothing happens, for the clock goes on
+MAX_PAUSE_SECONDS = 1.0  # it publishes even if nothing happens, for the clock goes on
 
 
 class Publisher:
     """Writes what scoring reads into the mapped memory.
 
-    Edits are published at once. What was learned is published together with what is learned within
-    the next `pause` seconds: so long a worker may decide from an older state, and no longer.
+    Edits are published at once. What was learned is published within `pause` seconds, together with
+    what is learned until then: a worker decides from a state that is at most this old.
     """
 
     def __init__(
@@ -49,32 +49,32 @@ class Publisher:
         self._pools = {name: state.pools[name] for name in pools}
         self.writer = writer or Writer()
         self.editions = dict.fromkeys(pools, state.number)
-        self.staleness = Latency()  # from a record's being learned to the workers' seeing it
+        self.staleness = Latency()  # from learning a record to publishing it
         self.number = 0  # the last record in what was published
         self._layout: Layout | None = None
         self._encoded = b""
         self._slots: dict[str, Slots] = {}
-        self.begun = False  # a pool has its first article
-        self.until = 0  # the time at which the layout must be made anew
+        self.begun = False  # a pool got its first article
+        self.until = 0  # the time at which a new layout is needed
         self._layouts = 0
         self._written: list[tuple[int, mmap, dict[str, dict[str, Floats]]] | None] = [None, None]
-        self._changed_at: float | None = None  # when the first record came that is not published
+        self._changed_at: float | None = None  # when the first unpublished record came
         self._last = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._call_later: Callable[..., asyncio.TimerHandle] | None = None
 
     @property
     def behind(self) -> int:
-        """Records that the state has and workers do not see yet."""
+        """How many records workers do not see yet."""
         return self._state.number - self.number
 
     def start(self) -> None:
-        """Publish now and then, until `stop`."""
+        """Publish repeatedly, until `stop`."""
         self._call_later = asyncio.get_running_loop().call_later
         self.publish()
 
     def stop(self) -> None:
-        """No more."""
+        """Publish no more."""
         self._call_later = None
         if self._timer is not None:
             self._timer.cancel()
@@ -93,33 +93,33 @@ class Publisher:
             self.publish()
 
     def publish(self) -> None:
-        """Show the state as it is now."""
+        """Publish the state as it is now."""
         now = self._clock.now()
         if self._layout is None or now >= self.until:
             self._lay_out(now)
         layout = self._layout
         assert layout is not None
         begin = first_array(len(self._encoded))
-        place, buffer = self.writer.next, self.writer.room(begin + layout.length)
+        place, buffer = self.writer.next, self.writer.begin(begin + layout.length)
         written = self._written[place]
         if written is None or written[0] != layout.number or written[1] is not buffer:
             buffer[HEAD.size : HEAD.size + len(self._encoded)] = self._encoded
             laid = {each.name: arrays_in(each, buffer, begin) for each in layout.pools}
             written = self._written[place] = (layout.number, buffer, laid)
-        # Not of the machine's time, which may be set back the moment after: all processes have one
-        # steady clock.
+        # Relative to the steady clock, which all processes share: the system clock may be set back
+        # at any moment.
         ahead = self._clock.now() - monotonic_ns() // 1000
         HEAD.pack_into(buffer, 0, self._state.number, ahead, layout.number, len(self._encoded))
         for name, arrays in written[2].items():
             if arrays:
                 _fill(arrays, self._pools[name], self._slots[name])
-        self.writer.show()
+        self.writer.publish()
         self.number = self._state.number
         self._last = monotonic()
         if self._changed_at is not None:
             self.staleness.count(self._last - self._changed_at)
             self._changed_at = None
-        self._wake(AT_LEAST)
+        self._wake(MAX_PAUSE_SECONDS)
 
     def _lay_out(self, now: int) -> None:
         self._layouts += 1
@@ -137,14 +137,14 @@ class Publisher:
         if self._timer is not None:
             self._timer.cancel()
         if self._call_later is not None:
-            self._timer = self._call_later(seconds, self._publish_in_time)
+            self._timer = self._call_later(seconds, self._publish_by_timer)
 
-    def _publish_in_time(self) -> None:
+    def _publish_by_timer(self) -> None:
         try:
             self.publish()
-        except Exception:  # no memory, perhaps: workers see the last state until it works again
-            log.exception("the state could not be shown to the workers")
-            self._wake(AT_LEAST)
+        except Exception:  # no memory, perhaps: workers use the last one until it works again
+            log.exception("the state could not be published to the workers")
+            self._wake(MAX_PAUSE_SECONDS)
 
 
 def _fill(arrays: dict[str, Floats], pool: Pool, slots: Slots) -> None:

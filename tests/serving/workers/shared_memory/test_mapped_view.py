@@ -10,7 +10,7 @@ import pytest
 from tests.serving.making import D, M, config
 
 import topstory as ts
-from topstory.serving.api.errors import Refused
+from topstory.serving.api.errors import ApiError
 from topstory.serving.config.schema import Config, TrafficConfig
 from topstory.serving.journal.clock import Clock
 from topstory.serving.journal.records import ArticleFacts
@@ -20,7 +20,7 @@ from topstory.serving.state.state import State
 from topstory.serving.state.traffic import Traffic
 from topstory.serving.workers.shared_memory.double_buffer import Reader
 from topstory.serving.workers.shared_memory.layout import SOON
-from topstory.serving.workers.shared_memory.mirror import Mirror
+from topstory.serving.workers.shared_memory.mapped_view import MappedView
 from topstory.serving.workers.shared_memory.publisher import Publisher
 
 TOLD: Config = config(Path("nowhere"))
@@ -45,13 +45,13 @@ class Wall:
         return Clock(wall=lambda: self.at, steady=lambda: 0)
 
 
-def made(policy: ts.Policy, wall: Wall) -> tuple[State, Publisher, Mirror]:
+def made(policy: ts.Policy, wall: Wall) -> tuple[State, Publisher, MappedView]:
     """A state of one pool without articles, published."""
     state = State(D)
     state.pools["front"] = Pool("front", policy, D)
     publisher = Publisher(state, ("front",), wall.clock(), 0.02)
     publisher.publish()
-    return state, publisher, Mirror(TOLD, Reader(publisher.writer.descriptors))
+    return state, publisher, MappedView(TOLD, Reader(publisher.writer.descriptors))
 
 
 def place(state: State, publisher: Publisher, *facts: ArticleFacts) -> None:
@@ -68,7 +68,7 @@ def users(count: int, seed: int) -> list[list[float]]:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_mirror_decides_as_the_state_itself_does(name: str) -> None:
-    state, publisher, mirror = made(POLICIES[name].copy(), Wall())
+    state, publisher, view = made(POLICIES[name].copy(), Wall())
     random = np.random.default_rng(1)
     features = random.dirichlet(np.ones(M), 30).tolist()
     own = name.endswith("hybrid")
@@ -80,38 +80,38 @@ def test_a_mirror_decides_as_the_state_itself_does(name: str) -> None:
     itself = Decider(pool, traffic)
     for number, user in enumerate(users(300, seed=2)):
         exclude = ("a-3", "a-4") if number % 5 == 0 else ()
-        seen = mirror.look()
+        seen = view.latest()
         found = seen.deciders["front"].decide(user, number % 3, number, 0, exclude, 4)
-        assert mirror.holds(seen.turn)
+        assert view.holds(seen.turn)
         assert found == itself.decide(user, number % 3, number, 0, exclude, 4)
         pool.policy.learn(user, found.article, float(random.random() < 0.3))
         state.number += 1
         for _ in range(1 + number % 2):  # so that both buffers are read after either
             publisher.publish()
-        assert mirror.look().number == state.number
+        assert view.latest().number == state.number
 
 
 def test_a_mirror_sees_an_edit_at_once_and_other_changes_when_they_are_published() -> None:
-    state, publisher, mirror = made(ts.policy("linucb-disjoint"), Wall())
+    state, publisher, view = made(ts.policy("linucb-disjoint"), Wall())
     user = users(1, seed=3)[0]
-    with pytest.raises(Refused, match="no article"):
-        mirror.look().deciders["front"].decide(user, 0, 1, 0)
+    with pytest.raises(ApiError, match="no article"):
+        view.latest().deciders["front"].decide(user, 0, 1, 0)
     place(state, publisher, ArticleFacts("rain"))
-    seen = mirror.look()
+    seen = view.latest()
     assert seen.deciders["front"].decide(user, 0, 1, 0).article == "rain"
     assert seen.editions == {"front": state.number} == {"front": seen.number}
     state.number += 5
     publisher.changed()
     assert publisher.behind == 5
-    assert mirror.look().number == state.number - 5
+    assert view.latest().number == state.number - 5
     publisher.publish()
     assert publisher.behind == 0
-    assert mirror.look().number == state.number
+    assert view.latest().number == state.number
 
 
 def test_articles_come_and_go_by_the_clock() -> None:
     wall = Wall()
-    state, publisher, mirror = made(ts.policy("linucb-disjoint"), wall)
+    state, publisher, view = made(ts.policy("linucb-disjoint"), wall)
     begins, ends = wall.at + 10 * SOON, wall.at + 2 * SOON
     place(state, publisher, ArticleFacts("now", ends=ends), ArticleFacts("later", begins=begins))
     user = users(1, seed=3)[0]
@@ -119,8 +119,8 @@ def test_articles_come_and_go_by_the_clock() -> None:
     def shown() -> set[str]:
         publisher.publish()
         try:
-            chosen = mirror.look().deciders["front"].decide(user, 2, 1, wall.at, slots=5)
-        except Refused:
+            chosen = view.latest().deciders["front"].decide(user, 2, 1, wall.at, slots=5)
+        except ApiError:
             return set()
         return set(chosen.ranking)
 
@@ -131,36 +131,36 @@ def test_articles_come_and_go_by_the_clock() -> None:
     assert shown() == set()
     wall.at = begins
     # Laid out beforehand: it is there on time, whether or not anything is published then.
-    assert mirror.look().deciders["front"].decide(user, 2, 1, wall.at).article == "later"
+    assert view.latest().deciders["front"].decide(user, 2, 1, wall.at).article == "later"
 
 
 def test_a_mirror_follows_a_pool_that_grows_past_its_buffers() -> None:
-    state, publisher, mirror = made(ts.policy("linucb-hybrid"), Wall())
+    state, publisher, view = made(ts.policy("linucb-hybrid"), Wall())
     user = users(1, seed=4)[0]
     for count in (3, 40, 400):
         known = len(state.pools["front"].articles)
         place(state, publisher, *(ArticleFacts(f"a-{i}", (1.0,)) for i in range(known, count)))
         for _ in range(3):
-            listed = mirror.look().deciders["front"].decide(user, 0, 1, 0, slots=100).ranking
+            listed = view.latest().deciders["front"].decide(user, 0, 1, 0, slots=100).ranking
             assert len(listed) == min(count, 100)
             publisher.publish()
 
 
 def test_a_state_that_could_not_be_shown_is_shown_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("topstory.serving.workers.shared_memory.publisher.AT_LEAST", 0.01)
-    state, publisher, mirror = made(ts.policy("linucb-disjoint"), Wall())
+    monkeypatch.setattr("topstory.serving.workers.shared_memory.publisher.MAX_PAUSE_SECONDS", 0.01)
+    state, publisher, view = made(ts.policy("linucb-disjoint"), Wall())
     state.number += 5
 
     async def work() -> None:
         publisher.start()
         state.number += 1
         with monkeypatch.context() as broken:
-            broken.setattr(publisher.writer, "room", lambda _: 1 / 0)
+            broken.setattr(publisher.writer, "begin", lambda _: 1 / 0)
             publisher.changed()
             await asyncio.sleep(0.05)
-            assert mirror.look().number == state.number - 1
+            assert view.latest().number == state.number - 1
         async with asyncio.timeout(10):
-            while mirror.look().number < state.number:
+            while view.latest().number < state.number:
                 await asyncio.sleep(0.01)
         publisher.stop()
 

@@ -1,0 +1,133 @@
+"""The ledger: the journal, the state that it makes, and what is still pending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from topstory.serving.api.errors import Unavailable
+from topstory.serving.config.schema import Config
+from topstory.serving.journal.clock import Clock
+from topstory.serving.journal.group_commit import Commit, GroupCommit
+from topstory.serving.journal.records import AnyRecord, Decided, Entry, Paid, Placed, Removed
+from topstory.serving.service.recent_decisions import PendingDecision, RecentDecisions
+from topstory.serving.state.data_folder import DataFolder
+
+_EDITS = (Placed, Removed)
+
+
+class Ledger:
+    """Numbers records, commits them, and applies them to the state.
+
+    A record is applied after its commit, in the journal's order: so the state is never ahead of
+    the disk, and nothing has to be undone when a commit fails.
+    """
+
+    def __init__(self, config: Config, folder: DataFolder) -> None:
+        self.state, self.journal = folder.state, folder.journal
+        self.clock = Clock(after=self.state.at)
+        limits = config.limits
+        self.commits = GroupCommit(self.journal, self._apply, self._drop, limits.waiting)
+        self.recent = RecentDecisions(self.journal, limits.remembered, self.clock.now() + 1)
+        self.number = max(self.state.number, folder.last)  # the last one that was given
+        self.edits: dict[str, Commit] = {}  # by pool: an edit on its way to the journal
+        self.on_applied: Callable[[Sequence[Entry]], None] | None = None
+        self._start = folder.start
+
+    def append(
+        self, records: Sequence[AnyRecord], at: int, awaited: bool = True
+    ) -> tuple[list[Entry], Commit]:
+        """Number records and queue them for one commit: as many of them as there is room for.
+
+        Raises Unavailable if there is no room. `awaited`: whether somebody waits for the commit.
+        """
+        room, number = self.commits.room, self.number
+        if room < len(records):
+            records = records[:room]
+        entries = [Entry(number := number + 1, at, record) for record in records]
+        commit = self.commits.append(entries, awaited)
+        self.number = number
+        for entry in entries:
+            record = entry.record
+            if isinstance(record, Decided):
+                self.recent.add(PendingDecision(entry.number, at, record, commit))
+            elif isinstance(record, Paid):
+                pending = self.recent.get(record.decision)
+                assert pending is not None  # it was found before it was paid
+                pending.paying = commit
+            elif isinstance(record, _EDITS):
+                self.edits[record.pool] = commit
+        return entries, commit
+
+    def check_confirmed(
+        self, number: int | None = None, request: str | None = None, pool: str | None = None
+    ) -> None:
+        """Raise Unavailable if this depends on a batch that may or may not have been committed.
+
+        To go on now could record it twice. It may be a decision (by number) and its payoff, a
+        client's request, or an edit of a pool, which later decisions and edits must see.
+        """
+        for entry in self.commits.unconfirmed:
+            record = entry.record
+            if isinstance(record, Paid):
+                same = record.decision == number
+            elif isinstance(record, _EDITS):
+                same = record.pool == pool
+            else:
+                same = isinstance(record, Decided) and (
+                    entry.number == number or (request is not None and record.request == request)
+                )
+            if same:
+                self.commits.resolve()
+                raise Unavailable("the previous commit for this is unconfirmed; try again")
+
+    def close(self) -> None:
+        """End the threads; drain the commits first."""
+        self.commits.close()
+        self.recent.lookups.close()
+
+    # -- after a commit --
+
+    def _apply(self, batch: Sequence[Entry]) -> None:
+        """The batch is in the journal."""
+        applied: list[tuple[Entry, Decided | None]] = []  # a payoff comes with its decision
+        for entry in batch:
+            pending, record = self._finish(entry), entry.record
+            if isinstance(record, Paid):
+                pending = pending or self.recent.find(record.decision)
+                assert pending is not None  # it was committed before it was paid
+                pending.payoff = record.payoff
+                applied.append((entry, pending.decided))
+            else:
+                applied.append((entry, None))
+        self.state.apply(applied, self._start)
+        if self.on_applied is not None:
+            self.on_applied(batch)
+
+    def _drop(self, batch: Sequence[Entry]) -> None:
+        """The commit failed: nothing of the batch is in the journal."""
+        for entry in batch:
+            self._finish(entry)
+            if isinstance(entry.record, Decided):
+                self.recent.forget(entry.number)
+
+    def _finish(self, entry: Entry) -> PendingDecision | None:
+        """The commit of a record is over; returns the decision that the record is about."""
+        record = entry.record
+        if isinstance(record, Decided):
+            pending = self.recent.get(entry.number)
+            if pending is not None:
+                pending.committing = None
+            return pending
+        if isinstance(record, Paid):
+            pending = self.recent.get(record.decision)
+            if pending is not None:
+                pending.paying = None
+            return pending
+        if isinstance(record, _EDITS):
+            self.edits.pop(record.pool, None)
+        return None
+
+
+def not_written(failure: str) -> Unavailable:
+    """The error after a commit that failed."""
+    return Unavailable(f"the journal cannot be written: {failure}; nothing was changed")

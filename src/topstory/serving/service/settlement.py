@@ -1,0 +1,131 @@
+"""Settles payoffs: each decision has one, recorded once, however often it is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from topstory.serving.api.errors import ApiError
+from topstory.serving.journal.group_commit import overloaded
+from topstory.serving.journal.journal import Found, JournalError
+from topstory.serving.journal.records import Paid
+from topstory.serving.service.ledger import Ledger, not_written
+from topstory.serving.service.recent_decisions import PendingDecision
+from topstory.serving.service.remote_lookups import unreadable
+from topstory.serving.service.replies import attempt
+from topstory.serving.service.transport import Payments
+
+
+class Settlement:
+    """Finds the decisions that payoffs are for, and records what is new."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self._recent = ledger, ledger.recent
+
+    def pay(self, payments: Payments) -> None:
+        """Record payoffs, each once; those that come together share a commit."""
+        unconfirmed = self._ledger.commits.unconfirmed
+        places: list[int] = []  # of those that are plainly new
+        records: dict[int, Paid] = {}  # by decision
+        for place, (decision, expires) in enumerate(payments.receipts):
+            pending = self._recent.get(decision)
+            if (
+                pending is not None
+                and pending.payoff is None
+                and pending.committing is None
+                and pending.paying is None
+                and pending.decided.expires == expires
+                and decision not in records
+                and not unconfirmed
+            ):
+                places.append(place)
+                records[decision] = Paid(decision, payments.payoffs[place])
+            else:  # it needs a closer look, after those that came before it
+                if places:
+                    self._record(payments, places, [*records.values()])
+                    places, records = [], {}
+                one = _OnePayment(payments, place)
+                attempt(one, self._pay_one, one)
+        if places:
+            self._record(payments, places, [*records.values()])
+
+    def _record(self, payments: Payments, places: list[int], records: list[Paid]) -> None:
+        """Send payoffs on their way to the journal."""
+        ledger = self._ledger
+        try:
+            entries, commit = ledger.append(records, ledger.clock.now())
+        except ApiError as error:
+            payments.denied(places, error)
+            return
+        if len(entries) < len(places):
+            payments.denied(places[len(entries) :], overloaded())
+            places = places[: len(entries)]
+        commit.then(partial(_report_settled, payments, places))
+
+    def _pay_one(self, one: _OnePayment) -> None:
+        """A payoff of a decision that is not in memory, is being committed, or has one."""
+        number, expires = one.payments.receipts[one.place]
+        self._ledger.check_confirmed(number)
+        if self._recent.lookups.remote and self._recent.get(number) is None:
+            self._recent.lookups.decision(number, partial(self._pay_found, one), one)
+            return
+        try:
+            pending = self._recent.find(number)
+        except JournalError as error:
+            raise unreadable(error) from None
+        self._pay(_expiring(pending, expires), one)
+
+    def _pay_found(self, one: _OnePayment, found: Found | None) -> None:
+        number, expires = one.payments.receipts[one.place]
+        self._ledger.check_confirmed(number)
+        self._pay(_expiring(self._recent.from_lookup(number, found), expires), one)
+
+    def _pay(self, pending: PendingDecision, one: _OnePayment) -> None:
+        payoff = one.payments.payoffs[one.place]
+        committing = pending.committing or pending.paying
+        if committing is not None:  # a copy, too, waits for the commit of the first
+            committing.then(partial(self._pay_later, one, pending.committing is not None))
+        elif pending.payoff is None:
+            self._ledger.check_confirmed(pending.number)
+            self._record(one.payments, [one.place], [Paid(pending.number, payoff)])
+        elif pending.payoff == payoff:
+            one.payments.settled((one.place,), repeated=True)
+        else:
+            message = f"this decision's payoff is {pending.payoff}, not {payoff}"
+            raise ApiError(409, "payoff_conflict", message)
+
+    def _pay_later(self, one: _OnePayment, undecided: bool, failure: str | None) -> None:
+        """After the commit of the decision itself, or of an earlier payoff."""
+        if undecided and failure is not None:
+            one.refuse(not_written(failure))
+        else:
+            attempt(one, self._pay_one, one)
+
+
+class _OnePayment(NamedTuple):
+    """A place among payments."""
+
+    payments: Payments
+    place: int
+
+    def refuse(self, refused: ApiError) -> None:
+        """Answer with this error."""
+        self.payments.denied((self.place,), refused)
+
+
+def _report_settled(payments: Payments, places: Sequence[int], failure: str | None) -> None:
+    if failure is None:
+        payments.settled(places, repeated=False)
+    else:
+        payments.denied(places, not_written(failure))
+
+
+def _expiring(pending: PendingDecision | None, expires: int) -> PendingDecision:
+    # A number that was issued before its commit is given again, to another decision, if a crash
+    # came in between; the time of expiry tells them apart.
+    if pending is None or pending.decided.expires != expires:
+        raise ApiError(
+            404, "unknown_decision", "this decision is not in the journal: it was never final"
+        )
+    return pending

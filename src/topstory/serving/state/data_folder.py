@@ -1,0 +1,122 @@
+"""A data folder, opened: locked, recovered, and brought in line with the configuration."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from topstory.files import locked
+from topstory.policies import EXPLORERS, Policy
+from topstory.policies.registry import policy as named_policy
+from topstory.serving.config.feature_model import (
+    FeatureModel,
+    keep_feature_model,
+    load_feature_model,
+)
+from topstory.serving.config.loading import BadConfig, policy_parameters
+from topstory.serving.config.schema import Config, PolicyConfig, plain
+from topstory.serving.journal.clock import Clock
+from topstory.serving.journal.connect import own_journal
+from topstory.serving.journal.journal import Journal
+from topstory.serving.journal.records import AnyRecord, Configured, Entry, Placed
+from topstory.serving.state.demo_articles import demo_articles
+from topstory.serving.state.recovery import Starts, check_fits, recover
+from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.state import Start, State
+
+
+@dataclass(frozen=True)
+class DataFolder:
+    """Everything that a service begins with."""
+
+    state: State
+    journal: Journal
+    snapshots: Snapshots
+    start: Start
+    last: int  # the number of the last record
+    features: FeatureModel | None
+    kept_features: str | None  # the file that they were read from
+    lock: IO[bytes]  # held as long as the process lives
+
+
+def open_folder(config: Config) -> DataFolder:
+    """Recover what is there, open pools that are new, record a changed configuration."""
+    folder = Path(config.data)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # contexts are nobody else's business
+    with ExitStack() as undo:
+        lock = undo.enter_context(closing(_locked(folder)))
+        journal = own_journal(config)
+        undo.callback(journal.close)
+        snapshots = Snapshots(folder / "snapshots")
+        starts = Starts(folder / "start")
+        state = recover(journal, snapshots, starts, config.context)
+        check_fits(state, config)
+        _record_changes(state, journal, starts, config)
+        for name in config.pools:
+            _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
+        last, _ = journal.last()
+        features, kept = None, None
+        if config.features is not None:
+            kept = str(keep_feature_model(config.features, folder))
+            try:
+                features = load_feature_model(kept)
+            except ValueError as error:
+                raise BadConfig(f"features: {error}".replace(kept, config.features)) from None
+        undo.pop_all()
+    return DataFolder(state, journal, snapshots, starts.policy, last, features, kept, lock)
+
+
+def _record_changes(state: State, journal: Journal, starts: Starts, config: Config) -> None:
+    """Append what is new in the configuration to the journal, and apply it to the state."""
+    records: list[AnyRecord] = []
+    configured = msgspec.json.decode(msgspec.json.encode(plain(config)))
+    if state.config != configured:
+        records.append(Configured(configured))
+    for name in config.pools:
+        if name not in state.pools:
+            records.append(starts.make(name, config.policy_of(name), config.context))
+            if config.demo:
+                records += [Placed(name, facts) for facts in demo_articles()]
+    if records:
+        number, _ = journal.last()
+        at = Clock(after=state.at).now()
+        entries = [Entry(number + 1 + i, at, record) for i, record in enumerate(records)]
+        journal.append(entries)
+        state.apply(((entry, None) for entry in entries), starts.policy)
+
+
+def _explore_as_configured(policy: Policy, wanted: PolicyConfig, pool: str) -> None:
+    """Exploration may change at any start: it is no part of what was learned."""
+    policy.seed = wanted.seed
+    given = policy_parameters(wanted)
+    if wanted.start is None:
+        policy.explorer = named_policy(wanted.name, seed=wanted.seed, **given).explorer
+        return
+    explores = {each.name for entry in EXPLORERS.values() for each in entry.parameters}
+    own = {name: value for name, value in given.items() if name in explores}
+    if own:
+        try:
+            policy.explorer = type(policy.explorer)(**own)
+        except TypeError:
+            raise BadConfig(
+                f"policy: pool {pool!r} explores by {policy.explorer.name}, "
+                f"which takes no {', '.join(own)}"
+            ) from None
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    try:
+        lock = locked(folder / "lock")
+    except BlockingIOError:
+        raise BlockingIOError(
+            f"{folder}: another process serves from this folder; stop it, or set `data`"
+        ) from None
+    lock.truncate(0)
+    lock.write(f"{os.getpid()}\n".encode())
+    lock.flush()
+    return lock

@@ -1,0 +1,185 @@
+"""What survives a restart: crashes, damaged snapshots, another configuration."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.serving.making import Made, add_articles, config, folded, run, visits
+
+from topstory.serving.api.errors import Unavailable
+from topstory.serving.api.messages import DecideRequest
+from topstory.serving.config.loading import BadConfig
+from topstory.serving.config.schema import Config
+from topstory.serving.service.service import Service
+from topstory.serving.state.snapshots import Picture, Snapshots
+from topstory.serving.upkeep.keeper import Keeper
+
+USER = (0.2, 0.3, 0.5, 1.0)
+
+
+def fingerprint(told: Config) -> str:
+    """Of the state that a start recovers."""
+    made = Made(told)
+    found = made.service.state.fingerprint()
+    made.crash()
+    return found
+
+
+async def with_snapshots(service: Service) -> str:
+    """Traffic, with a snapshot after each third of it."""
+    keeper = Keeper(service, Snapshots(Path(service.config.data) / "snapshots"))
+    await add_articles(service)
+    for seed in range(3):
+        await visits(service, 30, seed)
+        await keeper.snapshot()
+        await visits(service, 10, seed + 10)
+    await service.remove_article("front", "article-3")
+    return service.state.fingerprint()
+
+
+def test_a_snapshot_and_the_journal_after_it_make_the_exact_state(tmp_path: Path) -> None:
+    told = config(tmp_path)
+    before = run(told, with_snapshots)
+    kept = Snapshots(tmp_path / "snapshots").numbers()
+    assert len(kept) == 2
+    assert fingerprint(told) == before == folded(told).fingerprint()
+
+
+def test_recovery_goes_on_as_if_the_service_had_never_stopped(tmp_path: Path) -> None:
+    """Decisions included: the same numbers and state give the same choices."""
+    told, whole = config(tmp_path / "one"), config(tmp_path / "other")
+
+    async def first(service: Service) -> None:
+        await with_snapshots(service)
+
+    async def second(service: Service) -> list[tuple[str, float]]:
+        made = await visits(service, 60, seed=99)
+        return [(each.article, each.propensity) for each in made]
+
+    async def both(service: Service) -> list[tuple[str, float]]:
+        await first(service)
+        return await second(service)
+
+    run(told, first)
+    assert run(told, second) == run(whole, both)
+
+
+@pytest.mark.parametrize("name", ["state.json", "front.safetensors"])
+@pytest.mark.parametrize("harm", ["flip", "cut", "gone"])
+def test_a_damaged_snapshot_falls_back_to_the_one_before(
+    tmp_path: Path, name: str, harm: str
+) -> None:
+    told = config(tmp_path)
+    before = run(told, with_snapshots)
+    newest, older = Snapshots(tmp_path / "snapshots").numbers()
+    path = tmp_path / "snapshots" / f"{newest:012d}" / name
+    content = bytearray(path.read_bytes())
+    if harm == "flip":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    elif harm == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    else:
+        path.unlink()
+    found = [state.number for state in Snapshots(tmp_path / "snapshots").newest()]
+    assert found == [older]
+    assert fingerprint(told) == before
+
+
+def test_without_any_snapshot_the_whole_journal_is_folded(tmp_path: Path) -> None:
+    told = config(tmp_path)
+    before = run(told, with_snapshots)
+    shutil.rmtree(tmp_path / "snapshots")
+    assert fingerprint(told) == before
+
+
+def test_a_snapshot_that_was_being_written_does_not_count(tmp_path: Path) -> None:
+    told = config(tmp_path)
+    before = run(told, with_snapshots)
+    newest = Snapshots(tmp_path / "snapshots").numbers()[0]
+    half = tmp_path / "snapshots" / f".{newest + 5:012d}.part"
+    shutil.copytree(tmp_path / "snapshots" / f"{newest:012d}", half)
+    (half / "state.json").unlink()
+    assert fingerprint(told) == before
+
+
+def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = config(tmp_path)
+
+    async def work(service: Service) -> None:
+        await add_articles(service)
+        keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
+        with monkeypatch.context() as broken:
+            broken.setattr(service.state, "apply", lambda *_: 1 / 0)
+            with pytest.raises(Unavailable, match="restart the service"):
+                await service.decide(DecideRequest(user=USER))
+        with pytest.raises(Unavailable, match="restart the service"):
+            await service.decide(DecideRequest(user=USER))
+        assert service.commits.failing is not None
+        await keeper.snapshot()
+        assert Snapshots(tmp_path / "snapshots").numbers() == []
+
+    run(told, work)
+    made = Made(told)  # and a restart has what the journal has
+    assert sum(map(sum, made.service.state.pools["front"].tally.shows)) == 1
+    made.crash()
+
+
+def test_the_same_snapshot_written_twice_at_once_is_there_once(tmp_path: Path) -> None:
+    """As when a service ends while it takes a snapshot: the end must not spoil it."""
+    made = Made(config(tmp_path))
+    picture = Picture.of(made.service.state)
+    made.crash()
+    snapshots = Snapshots(tmp_path / "twice")
+    for _ in range(20):
+        with ThreadPoolExecutor(2) as threads:
+            one, other = threads.map(snapshots.write, [picture, picture])
+        assert one == other
+        assert one.is_dir()
+        shutil.rmtree(one)
+
+
+def test_a_feature_model_that_cannot_be_loaded_is_told_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises((ValueError, OSError), match="nowhere"):
+        Made(config(tmp_path, features="nowhere"))
+    damaged = tmp_path / "damaged.safetensors"
+    damaged.write_bytes(b"no model")
+    with pytest.raises(BadConfig, match=r"^features: .*damaged.safetensors: not a safetensors"):
+        Made(config(tmp_path, features=str(damaged)))
+    Made(config(tmp_path)).crash()  # and nothing is held
+
+
+def test_two_services_cannot_share_a_folder(tmp_path: Path) -> None:
+    made = Made(config(tmp_path))
+    with pytest.raises(BlockingIOError, match="another process serves"):
+        Made(config(tmp_path))
+    made.crash()
+
+
+def test_exploration_may_change_at_a_restart_and_the_model_may_not(tmp_path: Path) -> None:
+    run(config(tmp_path), with_snapshots)
+    made = Made(config(tmp_path, policy={"name": "linucb-hybrid", "alpha": 0.9}))
+    assert made.service.state.pools["front"].policy.explorer.bonus == 0.9
+    made.crash()
+    with pytest.raises(BadConfig, match=r"policy: pool 'front' was begun with hybrid"):
+        Made(config(tmp_path, policy={"name": "linucb-hybrid", "ridge": 9.0}))
+    with pytest.raises(BadConfig, match=r"context: .* was begun with 4, not 6"):
+        Made(config(tmp_path, context=6))
+
+
+def test_another_context_is_refused_without_a_snapshot_too(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service, 2)
+        await visits(service, 3)
+
+    run(config(tmp_path), work)
+    for context in (3, 6):
+        with pytest.raises(
+            BadConfig, match=f"context: the journal was begun with 4, not {context}"
+        ):
+            Made(config(tmp_path, context=context))

@@ -1,0 +1,85 @@
+"""Records applied in batches of any size give the same state, to the bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.serving.making import D, M, Made, add_articles, config, run, visitor, visits
+
+import topstory as ts
+from topstory.policies.registry import REGISTRY
+from topstory.serving.config.schema import TrafficConfig
+from topstory.serving.journal.records import ArticleFacts, Decided
+from topstory.serving.service.service import Service
+from topstory.serving.state.decider import Decider
+from topstory.serving.state.pool import Pool
+from topstory.serving.state.recovery import Starts
+from topstory.serving.state.state import State
+from topstory.serving.state.traffic import Traffic
+
+ARTICLES = ("rain", "sun", "wind")
+
+
+def policy(name: str) -> ts.Policy:
+    offset = {"rain": np.linspace(-0.1, 0.1, D)} if name.endswith("-warm") else None
+    return ts.policy(name) if offset is None else ts.policy(name, offset=offset)
+
+
+def pool(name: str) -> Pool:
+    made = Pool("front", policy(name), D)
+    for number, article in enumerate(ARTICLES):
+        made.place(ArticleFacts(article, (*[number / 3] * (M - 1), 1.0)), number)
+    return made
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_what_is_learned_and_decided_together_is_as_one_by_one(name: str) -> None:
+    together, plain = pool(name), pool(name).policy
+    random = np.random.default_rng(3)
+    for _ in range(6):
+        for _ in range(20):
+            user, article = visitor(random), str(random.choice(ARTICLES))
+            decided = Decided(
+                "front", np.array(user).tobytes(), article, 0, 1.0, 0, 0, teaches=True
+            )
+            together.show(decided)
+            plain.shown(user, article)
+            if random.random() < 0.5:
+                payoff = float(random.normal())
+                together.pay(decided, 99, payoff)
+                plain.paid(user, article, payoff)
+        together.learn()
+        decider = Decider(together, Traffic(TrafficConfig(), "front"))
+        users = [visitor(random) for _ in range(9)]
+        buckets = random.integers(0, 3, 9).tolist()
+        many = decider.decide_all(users, buckets, 70, 0)
+        for place, (user, bucket) in enumerate(zip(users, buckets, strict=True)):
+            assert decider.decide(user, bucket, 70 + place, 0) == many[place]
+    learned = together.policy.model.learned()
+    assert learned.keys() == plain.model.learned().keys()
+    for field, array in plain.model.learned().items():
+        np.testing.assert_array_equal(learned[field], array, field)
+
+
+def test_the_fold_is_the_same_in_batches_of_any_size(tmp_path: Path) -> None:
+    told = config(tmp_path, traffic={"uniform_teaches": True})
+
+    async def work(service: Service) -> str:
+        await add_articles(service)
+        await visits(service, 60, 1)
+        await service.remove_article("front", "article-2")
+        await visits(service, 60, 2)
+        return service.state.fingerprint()
+
+    fingerprint = run(told, work)
+    made = Made(told)
+    records = list(made.folder.journal.read())
+    made.crash()
+    start = Starts(tmp_path / "start").policy
+    for size in (1, 7, len(records)):
+        state = State(told.context)
+        for first in range(0, len(records), size):
+            state.apply(records[first : first + size], start)
+        assert state.fingerprint() == fingerprint, size
