@@ -278,10 +278,8 @@ class GuardedProtocol(HttpToolsProtocol):
             head = response_head(error.status, [*headers, (b"connection", b"close")])
             self.transport.write(b"%b%d\r\n\r\n%b" % (head, len(body), body))
             if self.fast_routes is not None:
-                known = (
-                    isinstance(cycle, FastExchange) and self._in_message and not self._in_headers
-                )
-                route = cycle.path if known else "other"
+                in_body = self._in_message and not self._in_headers
+                route = cycle.path if in_body and isinstance(cycle, FastExchange) else "other"
                 self.fast_routes.requests.count_unfinished(route, error.status)
         self._hang_up()
 
