@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from topstory.policies.policy import Policy
 
 _GREY = "#8b909a"
-_RIDGE = Parameter("ridge", "the weight of each article's prior", metavar="R")
+_RIDGE = Parameter("ridge", "weight of each article's prior", metavar="R")
 _ALPHA = Parameter(
     "alpha",
     "how many widths are added to an estimate",
@@ -76,7 +76,9 @@ _MODELS = (
         panel="hybrid",
         parameters=(
             _RIDGE,
-            Parameter("shared_ridge", "the weight of the shared coefficients' prior", metavar="R"),
+            Parameter(
+                "shared_ridge", "weight of the prior of the shared coefficients", metavar="R"
+            ),
         ),
         article_features=True,
         cost=3.0,  # measured at d = 6
@@ -90,9 +92,7 @@ _EXPLORERS = (
         "upper confidence bound",
         parameters=(
             _ALPHA,
-            Parameter(
-                "delta", "alpha = 1 + √(ln(2/D)/2), instead of alpha", metavar="D", served=False
-            ),
+            Parameter("delta", "sets alpha to 1 + √(ln(2/D)/2)", metavar="D", served=False),
         ),
         marker_colour="#3f7fdb",  # the paper's blue circles
     ),
@@ -103,7 +103,7 @@ _EXPLORERS = (
         parameters=(
             Parameter(
                 "epsilon",
-                "the share of decisions drawn at random",
+                "share of decisions drawn at random",
                 metavar="E",
                 symbol="ε",
                 grid=(0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.8),
@@ -195,7 +195,7 @@ def described(parameter: Parameter) -> str:
     >>> described(NUMBERS["alpha"])
     'ucb, linucb: how many widths are added to an estimate'
     >>> described(NUMBERS["ridge"])
-    "disjoint, hybrid: the weight of each article's prior"
+    "disjoint, hybrid: weight of each article's prior"
     """
     takers: dict[str, None] = {}  # a policy is called after its explorer, a dash, and its model
     for name, entry in REGISTRY.items():

@@ -458,4 +458,5 @@ def test_without_httpx_one_sentence_says_what_to_install(tmp_path: Path) -> None
         [sys.executable, "-c", hidden], capture_output=True, text=True, env=os.environ
     )
     last = done.stderr.splitlines()[-1]
-    assert last == "ImportError: topstory.Client needs httpx: pip install 'topstory[client]'"
+    sentence = "the service's client needs the extra 'client': pip install 'topstory[client]'"
+    assert last == f"topstory.extras.MissingExtra: {sentence}"
