@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.fixtures.written_by_0_1.make import Served
-from topstory.serving.state.data_folder import open_folder
 
 import topstory as ts
 from topstory.cli import main
 from topstory.serving.config.loading import read_config
+from topstory.serving.state.data_folder import open_folder
 
 WRITTEN = Path(__file__).parent / "fixtures" / "written_by_0_1"
 SERVICES = ("disjoint", "egreedy-seg", "hybrid", "ucb")

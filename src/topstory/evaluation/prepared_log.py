@@ -14,7 +14,7 @@ from topstory.events import EventLog, Uniformity
 from topstory.events.quality.verdict import SIGNIFICANCE_LEVEL
 from topstory.kernels.compilation import Floats
 from topstory.kernels.log_sums import sum_log
-from topstory.kernels.replay import TRIALS, Pools, Traffic
+from topstory.kernels.replay import TRIALS, LogColumns, Pools
 from topstory.models.contexts import kernel_rows
 
 CHUNK_EVENTS = 1 << 16  # events between two reports of progress, and two chances to stop
@@ -33,7 +33,7 @@ class NotUniformWarning(UserWarning):
 class PreparedLog:
     """What all replays of a log share: which events count, their blocks, the log's own sums."""
 
-    traffic: Traffic
+    traffic: LogColumns
     blocks: Blocks
     by_block: Floats  # (blocks, 4)
     by_article: Floats  # (articles, 2), by the log's article index
@@ -90,7 +90,7 @@ def _prepare(log: EventLog, seed: int) -> PreparedLog:
             float((log.pool_sizes[log.pool[start:stop]] * recorded[start:stop]).min())
             for start, stop in chunks(len(log))
         )
-    traffic = Traffic(
+    traffic = LogColumns(
         contexts=kernel_rows(log.users),
         pool=log.pool,
         position=log.position,

@@ -12,7 +12,7 @@ from topstory.evaluation.prepared_log import CHUNK_EVENTS, PreparedLog
 from topstory.events import EventLog
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots
-from topstory.kernels.replay import Tally, kept, record, teaches
+from topstory.kernels.replay import ReplaySums, kept, record, teaches
 
 
 def replay_in_python(
@@ -22,7 +22,7 @@ def replay_in_python(
     size: float,
     seed: int,
     progress: Callable[[int, int], object] | None,
-) -> tuple[Any, Tally, Slots]:
+) -> tuple[Any, ReplaySums, Slots]:
     """The trained copy, what it earned, and each article's row in that."""
     for method in ("choose", "learn"):
         if not callable(getattr(policy, method, None)):
@@ -36,7 +36,7 @@ def replay_in_python(
         for article, features in log.articles.items():
             trained.add_article(article, features)
     pools, shown = log.pools, log.shown_index
-    tally = Tally(np.zeros((2, logged.blocks.count, 4)), np.zeros((2, len(log.article_ids), 2)))
+    sums = ReplaySums(np.zeros((2, logged.blocks.count, 4)), np.zeros((2, len(log.article_ids), 2)))
     log_seed = np.uint64(seed)
     blocks = np.zeros(0, np.int32)
     for t in range(len(log)):
@@ -51,14 +51,14 @@ def replay_in_python(
         if (deployed or chosen) and kept(logged.traffic, t, len(pool), log_seed):
             block = int(blocks[t % CHUNK_EVENTS])
             if deployed:
-                record(tally, DEPLOYMENT, block, s, payoff, len(pool))
+                record(sums, DEPLOYMENT, block, s, payoff, len(pool))
             if chosen:
-                record(tally, LEARNING, block, s, payoff, len(pool))
+                record(sums, LEARNING, block, s, payoff, len(pool))
                 if teaches(t, size, log_seed):
                     trained.learn(user, article, payoff)
     if progress is not None:
         progress(len(log), len(log))
-    return trained, tally, np.arange(len(log.article_ids), dtype=np.int32)
+    return trained, sums, np.arange(len(log.article_ids), dtype=np.int32)
 
 
 def _named(choice: Any, pool: list[str], t: int) -> str:

@@ -22,8 +22,8 @@ from topstory.kernels.replay import (
     TRIALS,
     Memory,
     Pools,
+    ReplaySums,
     Rule,
-    Tally,
 )
 from topstory.kernels.replay import (
     replay as replay_kernel,
@@ -106,20 +106,20 @@ def replay_unwarned(
     logged = prepared(log, seed)
     began = perf_counter()
     if isinstance(policy, Policy) and policy.model.compiles:
-        trained, tally, slots = _replay_compiled(policy, log, logged, size, seed, progress)
+        trained, sums, slots = _replay_compiled(policy, log, logged, size, seed, progress)
     else:
-        trained, tally, slots = replay_in_python(policy, log, logged, size, seed, progress)
+        trained, sums, slots = replay_in_python(policy, log, logged, size, seed, progress)
     seconds = perf_counter() - began
 
     def bucket(which: int) -> Bucket:
-        return Bucket(tally.blocks[which], logged.by_block, logged.blocks, logged.binary)
+        return Bucket(sums.blocks[which], logged.by_block, logged.blocks, logged.binary)
 
     return Result(
         learning=bucket(LEARNING),
         deployment=bucket(DEPLOYMENT),
         events=logged.events,
         lost=1 - logged.events / len(log) if len(log) else 0.0,
-        by_article=_by_article(log.article_ids, tally.articles[:, slots], logged),
+        by_article=_by_article(log.article_ids, sums.articles[:, slots], logged),
         policy=trained,
         uniformity=logged.uniformity,
         size=size,
@@ -135,7 +135,7 @@ def _replay_compiled(
     size: float,
     seed: int,
     progress: Progress | None,
-) -> tuple[Policy, Tally, Slots]:
+) -> tuple[Policy, ReplaySums, Slots]:
     trained = policy.copy()
     model = trained.model
     rows: Sequence[npt.NDArray[np.float64] | None] = (
@@ -156,7 +156,9 @@ def _replay_compiled(
         champion=np.repeat(first, kinds * 2).reshape(len(first), kinds, 2),
         current=np.array([-1]),
     )
-    tally = Tally(np.zeros((2, logged.blocks.count, 4)), np.zeros((2, len(model.roster.ids), 2)))
+    sums = ReplaySums(
+        np.zeros((2, logged.blocks.count, 4)), np.zeros((2, len(model.roster.ids), 2))
+    )
     rule = Rule(
         alpha=float(trained.explorer.bonus),
         epsilon=float(trained.explorer.share),
@@ -170,12 +172,12 @@ def _replay_compiled(
         segments = model.segments(log.users, start, stop)
         blocks = logged.blocks.numbers(log, start, stop)
         replay_kernel(
-            start, logged.traffic, pools, segments, blocks, model.state, rule, room, memory, tally
+            start, logged.traffic, pools, segments, blocks, model.state, rule, room, memory, sums
         )
         if progress is not None:
             progress(stop, len(log))
     trained.decisions += len(log)
-    return trained, tally, slots
+    return trained, sums, slots
 
 
 def _by_article(

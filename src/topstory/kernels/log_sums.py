@@ -4,13 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Floats, Slots, compiled
-from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF, Pools, Traffic, kept
+from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF, LogColumns, Pools, kept
 
 
 @compiled
 def sum_log(
     start: int,
-    traffic: Traffic,
+    traffic: LogColumns,
     pools: Pools,
     blocks: Slots,
     log_seed: np.uint64,

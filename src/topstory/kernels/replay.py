@@ -24,7 +24,7 @@ TRIALS, PAYOFF, WEIGHT, WEIGHTED_PAYOFF = 0, 1, 2, 3
 KINDS, MANY_POOLS = 8, 100_000
 
 
-class Traffic(NamedTuple):
+class LogColumns(NamedTuple):
     """The log's columns."""
 
     contexts: Any  # (n, d) floats, or SparseRows
@@ -62,7 +62,7 @@ class Memory(NamedTuple):
     current: Counters  # (1,) the pool that the state is prepared for
 
 
-class Tally(NamedTuple):
+class ReplaySums(NamedTuple):
     """What happened: sums by bucket and block of time, and by bucket and article."""
 
     blocks: Floats  # (2, blocks, 4)
@@ -70,7 +70,7 @@ class Tally(NamedTuple):
 
 
 @inlined
-def kept(traffic: Traffic, t: int, pool_size: int, log_seed: np.uint64) -> bool:
+def kept(traffic: LogColumns, t: int, pool_size: int, log_seed: np.uint64) -> bool:
     """Rejection sampling: keep an event with probability least/(K·propensity).
 
     Then what was shown is uniform among the events kept.
@@ -160,20 +160,22 @@ def drawn(s: int, p: int, pools: Pools, root: np.uint64) -> bool:
 
 
 @inlined
-def record(tally: Tally, bucket: int, block: int, s: int, payoff: float, pool_size: int) -> None:
+def record(
+    sums: ReplaySums, bucket: int, block: int, s: int, payoff: float, pool_size: int
+) -> None:
     """Count one trial."""
-    tally.blocks[bucket, block, TRIALS] += 1.0
-    tally.blocks[bucket, block, PAYOFF] += payoff
-    tally.blocks[bucket, block, WEIGHT] += pool_size
-    tally.blocks[bucket, block, WEIGHTED_PAYOFF] += pool_size * payoff
-    tally.articles[bucket, s, TRIALS] += 1.0
-    tally.articles[bucket, s, PAYOFF] += payoff
+    sums.blocks[bucket, block, TRIALS] += 1.0
+    sums.blocks[bucket, block, PAYOFF] += payoff
+    sums.blocks[bucket, block, WEIGHT] += pool_size
+    sums.blocks[bucket, block, WEIGHTED_PAYOFF] += pool_size * payoff
+    sums.articles[bucket, s, TRIALS] += 1.0
+    sums.articles[bucket, s, PAYOFF] += payoff
 
 
 @compiled
 def replay(
     start: int,
-    traffic: Traffic,
+    traffic: LogColumns,
     pools: Pools,
     segments: Slots,
     blocks: Slots,
@@ -181,7 +183,7 @@ def replay(
     rule: Rule,
     room: Dense,
     memory: Memory,
-    tally: Tally,
+    sums: ReplaySums,
 ) -> None:
     """Run the events start, start + 1, …, one for each entry of `blocks`.
 
@@ -239,7 +241,7 @@ def replay(
             payoff = np.float64(traffic.payoff[t])
             for bucket in range(2):
                 if deployed if bucket == DEPLOYMENT else chosen:
-                    record(tally, bucket, blocks[i], s, payoff, pool_size)
+                    record(sums, bucket, blocks[i], s, payoff, pool_size)
             if chosen and teaches(t, rule.size, rule.log_seed):
                 trial = rolled(x)
                 shown(state, s, trial, segment)

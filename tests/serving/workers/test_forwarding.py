@@ -38,7 +38,7 @@ def forwarded(
         tasks: set[asyncio.Task[None]] = set()
 
         async def learner(message: Forwarded) -> None:
-            forwarding.heard(await answered(echo, message))
+            forwarding.received(await answered(echo, message))
 
         def say(message: Any) -> None:
             tasks.add(asyncio.create_task(learner(message)))
@@ -102,6 +102,6 @@ def test_an_answer_for_a_client_that_has_left_is_dropped() -> None:
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])
-        forwarding.heard(Answered(said[0].first, 200, [], b""))
+        forwarding.received(Answered(said[0].first, 200, [], b""))
 
     asyncio.run(work())

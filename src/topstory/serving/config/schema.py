@@ -236,8 +236,8 @@ class Config(Section, frozen=True):
 
 def plain(config: Config) -> dict[str, Any]:
     """The configuration without its secrets, as the journal records it."""
-    told: dict[str, Any] = msgspec.to_builtins(config)
-    told.pop("signing")
-    told["journal"].pop("url")  # it may hold a password
-    told["keys"] = [{"name": key.name, "roles": list(key.roles)} for key in config.keys]
-    return told
+    public: dict[str, Any] = msgspec.to_builtins(config)
+    public.pop("signing")
+    public["journal"].pop("url")  # it may hold a password
+    public["keys"] = [{"name": key.name, "roles": list(key.roles)} for key in config.keys]
+    return public

@@ -45,7 +45,7 @@ class Forwarding:
         await send({"type": "http.response.start", **start})
         await send({"type": "http.response.body", "body": answered.body})
 
-    def heard(self, message: Answered) -> None:
+    def received(self, message: Answered) -> None:
         """Take the learner's answer."""
         waiting = self._waiting.pop(message.first)
         if not waiting.done():  # the client may have disconnected

@@ -114,7 +114,7 @@ class Worker:
             self._welcome.set_result(message.config)
         elif isinstance(message, Answered):
             assert self._forwarding is not None
-            self._forwarding.heard(message)
+            self._forwarding.received(message)
         elif isinstance(message, WarmUp):
             self._warm_up()
         elif isinstance(message, Count):
