@@ -42,7 +42,7 @@ $(DEVELOPED): pyproject.toml constraints.txt | $(BIN)/python
 	@touch $(INSTALLED) $@
 
 # numba's cache of a kernel does not notice a change in a kernel that it calls: drop it with any change.
-$(KERNELS): $(wildcard src/topstory/kernels/*.py)
+$(KERNELS): $(shell find src/topstory/kernels -name "*.py")
 	@find src \( -name '*.nbi' -o -name '*.nbc' \) -delete
 	@mkdir -p $(@D)
 	@touch $@

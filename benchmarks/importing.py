@@ -24,7 +24,7 @@ from topstory.events.formats.importing import import_log, process_count
 from topstory.events.formats.pipeline.sources import pieces
 from topstory.events.formats.registry import reader
 from topstory.kernels.compilation import Counters, compiled
-from topstory.kernels.text import COLON, NEWLINE, Bytes, decimal
+from topstory.kernels.parsing.text import COLON, NEWLINE, Bytes, decimal
 
 TARGET_RATE, TARGET_TIMES, TARGET_GZIP = 800, 40, 0.7  # MB/s a core; × the loop; × the text's rate
 SEVERAL = "import, text, a process for each core"  # with the time that it takes to start them

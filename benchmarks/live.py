@@ -17,7 +17,7 @@ from benchmarks.replay import ALPHA, SEED
 from benchmarks.tables import Section, Table
 from topstory.kernels.compilation import Floats, Slots, compiled
 from topstory.kernels.contexts import Dense, load, scratch
-from topstory.kernels.model import enter, learn
+from topstory.kernels.models.model import enter, learn
 
 NAMES = ("ucb", "linucb-disjoint", "linucb-hybrid")
 CLICKS = 0.04

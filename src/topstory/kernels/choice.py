@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Floats, Slots, compiled
-from topstory.kernels.model import comparable, enter, estimate, width
+from topstory.kernels.models.model import comparable, enter, estimate, width
 from topstory.kernels.randomness import EXPLORE, priority, stream, unit
 
 

@@ -15,7 +15,7 @@ from topstory.kernels.buckets import DEPLOYMENT, LEARNING, UNIFORM
 from topstory.kernels.choice import score
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled
 from topstory.kernels.contexts import Dense, load
-from topstory.kernels.model import comparable
+from topstory.kernels.models.model import comparable
 from topstory.kernels.randomness import EXPLORE, priority, stream, unit
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled, inlined
 from topstory.kernels.contexts import Dense, leaning, load, rolled
-from topstory.kernels.model import comparable, enter, estimate, paid, shown, width
+from topstory.kernels.models.model import comparable, enter, estimate, paid, shown, width
 from topstory.kernels.randomness import EXPLORE, KEEP, LEARN, priority, stream, unit
 
 # Places in a bucket's row of sums: over its trials, also weighted by the pool's size K.

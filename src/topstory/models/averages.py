@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from topstory.kernels.averages import Averages
 from topstory.kernels.contexts import Dense
+from topstory.kernels.models.averages import Averages
 from topstory.models.model import Model
 
 

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from topstory.kernels.disjoint import Disjoint
+from topstory.kernels.models.disjoint import Disjoint
 from topstory.models.linear import positive, residual, scaled_identities
 from topstory.models.model import Model
 

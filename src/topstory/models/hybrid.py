@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.kernels.compilation import Floats, Slots
-from topstory.kernels.hybrid import ACTIVE, CURRENT, IN_POOL, UPDATES, Hybrid
-from topstory.kernels.model import bring
+from topstory.kernels.models.hybrid import IN_POOL, Hybrid
+from topstory.kernels.models.hybrid_forms import ACTIVE, CURRENT, UPDATES
+from topstory.kernels.models.model import bring
 from topstory.models.linear import positive, residual, scaled_identities
 from topstory.models.model import Model
 

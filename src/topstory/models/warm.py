@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from topstory.kernels.averages import Averages
 from topstory.kernels.compilation import Floats
+from topstory.kernels.models.averages import Averages
 from topstory.models.averages import AverageModel
 from topstory.models.model import finite_vector
 

@@ -15,7 +15,7 @@ from topstory.explorers import Explorer, Greedy
 from topstory.kernels import choice as kernel
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import Dense
-from topstory.kernels.model import learn, learn_paid, learn_shown
+from topstory.kernels.models.model import learn, learn_paid, learn_shown
 from topstory.models import Model
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.serving.making import add_articles, config, run, visits
 
-from topstory.kernels import choice, mixture, model
+from topstory.kernels import choice, mixture
+from topstory.kernels.models import model
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.http.views import article_views

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from topstory.kernels.contexts import Dense
-from topstory.kernels.model import learn_halves
+from topstory.kernels.models.model import learn_halves
 from topstory.models import Model
 
 SHOWN = float("nan")  # in the place of a payoff: the article was shown

@@ -14,7 +14,7 @@ from topstory.events.formats.reader import Progress
 from topstory.events.formats.yahoo.pools import InvalidLine, ListedArticle
 from topstory.events.formats.yahoo.scan import CONSTANT, NUMBER, LineScanner, number
 from topstory.events.log import EventLog
-from topstory.kernels.yahoo import scan_r6a
+from topstory.kernels.parsing.yahoo import scan_r6a
 
 D = 6  # features of users and of articles: 2 to 6, and 1, the constant, which comes last here
 

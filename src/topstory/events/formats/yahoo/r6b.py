@@ -15,7 +15,7 @@ from topstory.events.formats.reader import Progress
 from topstory.events.formats.yahoo.pools import STRUCTURE, InvalidLine, ListedArticle
 from topstory.events.formats.yahoo.scan import CONSTANT, LineScanner
 from topstory.events.log import EventLog
-from topstory.kernels.yahoo import scan_r6b
+from topstory.kernels.parsing.yahoo import scan_r6b
 
 D = 136  # features of a user: 2 to 136, and 1, the constant, which comes last here
 MEAN_FEATURES_ON = 32  # features on in a user, of all that a batch has room for

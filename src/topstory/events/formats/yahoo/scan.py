@@ -25,7 +25,7 @@ from topstory.events.formats.yahoo.pools import (
     ListedArticle,
 )
 from topstory.events.log import EventLog
-from topstory.kernels.yahoo import ENDED, EVENT, FULL, LINE, PLACE, SIZE
+from topstory.kernels.parsing.yahoo import ENDED, EVENT, FULL, LINE, PLACE, SIZE
 
 EMPTY = "an empty line"
 TIME = "the time is not in unix seconds"

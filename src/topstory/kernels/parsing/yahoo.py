@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Counters, Slots, compiled, inlined
-from topstory.kernels.text import (
+from topstory.kernels.parsing.text import (
     BAR,
     COLON,
     NEWLINE,

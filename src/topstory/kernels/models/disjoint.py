@@ -14,7 +14,7 @@ import numpy as np
 from topstory.kernels.algebra import add_square, dot, invert, multiply
 from topstory.kernels.compilation import Counters, Floats, specialised
 from topstory.kernels.contexts import linear, quadratic, spread
-from topstory.kernels.model import estimate, paid, shown, width
+from topstory.kernels.models.model import estimate, paid, shown, width
 
 # Rank-one updates drift: invert afresh after this many, or after d if that is more. And at once
 # after one with so large a γ that subtracting uuᵀ/γ cancels digits: an uncommonly long context.

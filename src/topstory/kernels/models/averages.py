@@ -10,7 +10,7 @@ import numpy as np
 
 from topstory.kernels.compilation import Floats, compiled, specialised
 from topstory.kernels.contexts import linear
-from topstory.kernels.model import estimate, paid, shown, width
+from topstory.kernels.models.model import estimate, paid, shown, width
 
 
 class Averages(NamedTuple):

@@ -1,0 +1,1 @@
+"""The arithmetic of each model, and what all of them answer."""

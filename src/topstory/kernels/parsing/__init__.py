@@ -1,0 +1,1 @@
+"""Numbers and lines out of bytes."""
