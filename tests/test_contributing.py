@@ -12,6 +12,13 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 WALK = re.compile(r"^### (?P<title>.+?)\n(?:(?!^##).)*?^```diff\n(?P<diff>.*?)^```$", re.M | re.S)
+COMMAND = ("-m", "topstory.cli")
+PRINT_OPENAPI = """
+from topstory.serving.config.schema import LimitsConfig
+from topstory.serving.http.openapi import openapi
+
+print(openapi(("front",), 6, LimitsConfig())["paths"])
+"""
 POLICIES = ("tests/policies", "tests/evaluation/test_replay_equals_the_paper.py")
 
 
@@ -20,7 +27,7 @@ class Walk(NamedTuple):
 
     files: int
     tests: tuple[str, ...]
-    command: tuple[str, ...]
+    command: tuple[str, ...]  # for Python
     shows: str
 
 
@@ -28,20 +35,26 @@ WALKS = {
     "A model": Walk(
         5,
         (*POLICIES, "src/topstory/models", "-k", "shrunken or Shrunken or test_registry"),
-        ("replay", "--help"),
+        (*COMMAND, "replay", "--help"),
         "--strength",
     ),
     "An explorer": Walk(
         4,
         (*POLICIES, "src/topstory/explorers", "-k", "randucb or Randomised or test_registry"),
-        ("replay", "--help"),
+        (*COMMAND, "replay", "--help"),
         "--floor",
     ),
     "A log format": Walk(
         4,
         ("tests/events/formats/plain/test_tsv.py", "src/topstory/events/formats/plain/tsv.py"),
-        ("import", "--help"),
+        (*COMMAND, "import", "--help"),
         "or tsv",
+    ),
+    "An endpoint": Walk(
+        5,
+        ("tests/serving/http/test_pools.py", "tests/serving/api", "-k", "not test_an_endpoint_is"),
+        ("-c", PRINT_OPENAPI),
+        "'operationId': 'pools', 'summary': 'List the pools'",
     ),
 }
 
@@ -78,6 +91,6 @@ def test_a_walk_touches_no_more_than_it_says_and_its_tests_pass(title: str, tmp_
     run(tmp_path, "git", "apply", "-C1", "walk.diff")
     run(tmp_path, sys.executable, "-m", "ruff", "check", "--no-cache", "src", "tests")
     run(tmp_path, sys.executable, "-m", "ruff", "format", "--no-cache", "--check", "src", "tests")
-    printed = run(tmp_path, sys.executable, "-m", "topstory.cli", *walk.command)
+    printed = run(tmp_path, sys.executable, *walk.command)
     assert walk.shows in " ".join(printed.split())
     run(tmp_path, sys.executable, "-m", "pytest", "-q", *walk.tests)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from topstory.serving.api.endpoints import BY_NAME, ENDPOINTS
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import FeedbackRequest
 from topstory.serving.http.admin_routes import AdminRoutes
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "http-api.md"
 
 # What a change that adds an endpoint consists of: an entry, and a handler of the same name.
 ENTRY = """
@@ -49,6 +52,15 @@ def test_names_and_routes_are_unique() -> None:
 def test_every_entry_but_the_hot_ones_has_a_handler() -> None:
     for endpoint in ENDPOINTS:
         assert endpoint.batch or callable(getattr(AdminRoutes, endpoint.name))
+
+
+def test_the_documentation_lists_every_route_with_its_role() -> None:
+    rows = re.findall(r"^\| `([A-Z]+ /\S+)` \| (\S+) \|", PAGE.read_text("utf-8"), re.M)
+    table = {
+        f"{each.method} {each.path}": f"`{each.role}`" if each.role else "–" for each in ENDPOINTS
+    }
+    assert dict(rows) == table
+    assert len(rows) == len(table)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
