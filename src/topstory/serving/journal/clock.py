@@ -23,23 +23,26 @@ class Clock:
     def __init__(
         self,
         after: int = 0,
-        wall: Callable[[], int] = lambda: time.time_ns() // 1000,
-        steady: Callable[[], int] = lambda: time.monotonic_ns() // 1000,
+        wall: Callable[[], int] | None = None,
+        steady: Callable[[], int] | None = None,
     ) -> None:
-        self._wall, self._steady = wall, steady
-        self._last, self._at = after, steady()
+        """Args: the first time, and clocks in microseconds other than the system's."""
+        # In nanoseconds, as the system's: every request asks them, without a call in between.
+        self._wall = time.time_ns if wall is None else lambda: wall() * 1000
+        self._steady = time.monotonic_ns if steady is None else lambda: steady() * 1000
+        self._last, self._at = after, self._steady() // 1000
 
     def now(self) -> int:
         """The time."""
-        steady = self._steady()
-        self._last = max(self._wall(), self._last + steady - self._at)
+        steady = self._steady() // 1000
+        self._last = max(self._wall() // 1000, self._last + steady - self._at)
         self._at = steady
         return self._last
 
     @property
     def ahead(self) -> int:
         """How far this time is ahead of the system clock."""
-        return max(0, self.now() - self._wall())
+        return max(0, self.now() - self._wall() // 1000)
 
 
 @lru_cache(maxsize=64)  # all decisions that are made together expire together

@@ -8,7 +8,7 @@ from topstory.serving.api.errors import Unavailable
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import Clock
 from topstory.serving.journal.group_commit import Commit, GroupCommit
-from topstory.serving.journal.records import AnyRecord, Decided, Entry, Paid, Placed, Removed
+from topstory.serving.journal.records import Decided, Entry, Paid, Placed, Removed
 from topstory.serving.service.recent_decisions import PendingDecision, RecentDecisions
 from topstory.serving.state.data_folder import DataFolder
 
@@ -33,30 +33,38 @@ class Ledger:
         self.on_applied: Callable[[Sequence[Entry]], None] | None = None
         self._start = folder.start
 
-    def append(
-        self, records: Sequence[AnyRecord], at: int, awaited: bool = True
-    ) -> tuple[list[Entry], Commit]:
-        """Number records and queue them for one commit: as many of them as there is room for.
+    # These number records and queue them; the records of one turn share a commit. They raise
+    # Unavailable if there is no room for any.
 
-        Raises Unavailable if there is no room. `awaited`: whether somebody waits for the commit.
-        """
-        room, number = self.commits.room, self.number
-        if room < len(records):
-            records = records[:room]
-        entries = [Entry(number := number + 1, at, record) for record in records]
+    def decide(
+        self, decided: Sequence[Decided], at: int, awaited: bool
+    ) -> tuple[Sequence[Entry], Commit]:
+        """Record decisions, as many as there is room for; `awaited`: whether somebody waits."""
+        entries: Sequence[Entry] = [
+            Entry(number, at, each) for number, each in enumerate(decided, self.number + 1)
+        ]
+        if len(entries) > 1:
+            entries = entries[: self.commits.room]
         commit = self.commits.append(entries, awaited)
-        self.number = number
-        for entry in entries:
-            record = entry.record
-            if isinstance(record, Decided):
-                self.recent.add(PendingDecision(entry.number, at, record, commit))
-            elif isinstance(record, Paid):
-                pending = self.recent.get(record.decision)
-                assert pending is not None  # it was found before it was paid
-                pending.paying = commit
-            elif isinstance(record, _EDITS):
-                self.edits[record.pool] = commit
+        self.number += len(entries)
+        add = self.recent.add
+        for entry, each in zip(entries, decided, strict=False):
+            add(PendingDecision(entry.number, at, each, commit))
         return entries, commit
+
+    def pay(self, pending: PendingDecision, payoff: float, at: int) -> Commit:
+        """Record the payoff of a decision."""
+        entry = Entry(self.number + 1, at, Paid(pending.number, payoff))
+        pending.paying = commit = self.commits.append((entry,))
+        self.number += 1
+        return commit
+
+    def edit(self, record: Placed | Removed, at: int) -> Commit:
+        """Record an edit of a pool."""
+        commit = self.commits.append((Entry(self.number + 1, at, record),))
+        self.number += 1
+        self.edits[record.pool] = commit
+        return commit
 
     def check_confirmed(
         self, number: int | None = None, request: str | None = None, pool: str | None = None

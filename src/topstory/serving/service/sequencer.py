@@ -85,7 +85,7 @@ class Sequencer:
         if ledger.commits.unconfirmed:
             ledger.check_confirmed(pool=proposal.pool)
         decided = proposal.decide(places, ledger.number + 1, at)
-        entries, commit = ledger.append(decided, at, self._durable)
+        entries, commit = ledger.decide(decided, at, self._durable)
         made, first = places[: len(entries)], entries[0].number
         if self._durable:
             commit.then(partial(_report_made, proposal, made, first, decided))
@@ -173,8 +173,7 @@ class Sequencer:
 
     async def edit(self, record: Placed | Removed) -> None:
         """Record an edit; it holds when this returns. First wait for its `edit_turn`."""
-        _, commit = self._ledger.append([record], self._ledger.clock.now())
-        failure = await commit
+        failure = await self._ledger.edit(record, self._ledger.clock.now())
         if failure is not None:
             raise not_written(failure)
 

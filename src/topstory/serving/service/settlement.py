@@ -7,9 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from topstory.serving.api.errors import ApiError
-from topstory.serving.journal.group_commit import overloaded
 from topstory.serving.journal.journal import Found, JournalError
-from topstory.serving.journal.records import Paid
 from topstory.serving.service.ledger import Ledger, not_written
 from topstory.serving.service.recent_decisions import PendingDecision
 from topstory.serving.service.remote_lookups import unreadable
@@ -24,44 +22,31 @@ class Settlement:
         self._ledger, self._recent = ledger, ledger.recent
 
     def pay(self, payments: Payments) -> None:
-        """Record payoffs, each once; those that come together share a commit."""
-        unconfirmed = self._ledger.commits.unconfirmed
-        places: list[int] = []  # of those that are plainly new
-        records: dict[int, Paid] = {}  # by decision
-        for place, (decision, expires) in enumerate(payments.receipts):
-            pending = self._recent.get(decision)
+        """Record payoffs, each once, in their order; those that come together share a commit."""
+        ledger, at = self._ledger, 0
+        recorded: list[int] = []  # places
+        for place, (number, expires) in enumerate(payments.receipts):
+            pending = self._recent.get(number)
             if (
                 pending is not None
                 and pending.payoff is None
                 and pending.committing is None
                 and pending.paying is None
                 and pending.decided.expires == expires
-                and decision not in records
-                and not unconfirmed
+                and not ledger.commits.unconfirmed
             ):
-                places.append(place)
-                records[decision] = Paid(decision, payments.payoffs[place])
-            else:  # it needs a closer look, after those that came before it
-                if places:
-                    self._record(payments, places, [*records.values()])
-                    places, records = [], {}
+                at = at or ledger.clock.now()
+                try:
+                    commit = ledger.pay(pending, payments.payoffs[place], at)
+                    recorded.append(place)
+                except ApiError as error:
+                    payments.denied((place,), error)
+            else:  # it needs a closer look
                 one = _OnePayment(payments, place)
                 attempt(one, self._pay_one, one)
-        if places:
-            self._record(payments, places, [*records.values()])
-
-    def _record(self, payments: Payments, places: list[int], records: list[Paid]) -> None:
-        """Send payoffs on their way to the journal."""
-        ledger = self._ledger
-        try:
-            entries, commit = ledger.append(records, ledger.clock.now())
-        except ApiError as error:
-            payments.denied(places, error)
-            return
-        if len(entries) < len(places):
-            payments.denied(places[len(entries) :], overloaded())
-            places = places[: len(entries)]
-        commit.then(partial(_report_settled, payments, places))
+                at = 0
+        if recorded:
+            commit.then(partial(_report_settled, payments, recorded))
 
     def _pay_one(self, one: _OnePayment) -> None:
         """A payoff of a decision that is not in memory, is being committed, or has one."""
@@ -88,7 +73,8 @@ class Settlement:
             committing.then(partial(self._pay_later, one, pending.committing is not None))
         elif pending.payoff is None:
             self._ledger.check_confirmed(pending.number)
-            self._record(one.payments, [one.place], [Paid(pending.number, payoff)])
+            commit = self._ledger.pay(pending, payoff, self._ledger.clock.now())
+            commit.then(partial(_report_settled, one.payments, (one.place,)))
         elif pending.payoff == payoff:
             one.payments.settled((one.place,), repeated=True)
         else:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.journal.records import Decided
-from topstory.serving.service.receipts import Receipt
 from topstory.serving.service.transport import LocalProposal, Payments
 from topstory.serving.service.view import View
 from topstory.serving.workers.link import SendMessage
@@ -31,12 +30,8 @@ from topstory.serving.workers.wire import (
 MAX_DRAW = 2**62
 
 
-class _Waiting(NamedTuple):
-    """A question that the learner has not answered yet."""
-
-    asker: Any  # a proposal or payments
-    place: int
-    decided: Decided | None = None
+# A question that the learner has not answered yet: a proposal or payments, the place, the decision.
+_Waiting = tuple[Any, int, Decided | None]
 
 
 class SocketTransport:
@@ -77,7 +72,7 @@ class SocketTransport:
         decided: Sequence[Decided],
         error: ApiError | None = None,
     ) -> None:
-        waiting = [_Waiting(proposal, *each) for each in zip(places, decided, strict=True)]
+        waiting = [(proposal, *each) for each in zip(places, decided, strict=True)]
         seen, pool = proposal.scored_from, proposal.pool
         listing = seen.deciders[pool].pool.listing(at)
         holds = (seen.editions[pool], listing.begins, listing.ends)
@@ -93,11 +88,9 @@ class SocketTransport:
     def _send_payments(self) -> None:
         """All of one turn in one message: the learner can take them together."""
         payments, self._payments = self._payments, []
-        waiting, receipts, payoffs = [], list[Receipt](), list[float]()
-        for each in payments:
-            waiting += [_Waiting(each, place) for place in range(len(each.receipts))]
-            receipts += each.receipts
-            payoffs += each.payoffs
+        receipts = [receipt for each in payments for receipt in each.receipts]
+        payoffs = [payoff for each in payments for payoff in each.payoffs]
+        waiting = [(each, place, None) for each in payments for place in range(len(each.receipts))]
         self._send(Paying(self._ask(waiting), receipts, payoffs))
 
     def _ask(self, waiting: Sequence[_Waiting]) -> int:
@@ -130,7 +123,8 @@ class SocketTransport:
         """Questions that were answered together: all were asked by one."""
         numbers = range(message.first, message.first + message.count)
         waiting = [self._waiting.pop(number) for number in numbers]
-        return waiting[0].asker, [each.place for each in waiting], [w.decided for w in waiting]
+        places, decided = [place for _, place, _ in waiting], [each for _, _, each in waiting]
+        return waiting[0][0], places, decided
 
 
 def _undecided(proposal: LocalProposal, place: int) -> Decided:
