@@ -60,15 +60,15 @@ browser: develop
 		|| { echo "the tests need Chromium, and it could not be installed" >&2; exit 1; }
 
 test: develop browser ## Run the tests, the doctests and the documentation's snippets, and measure their coverage
-	@$(BIN)/pytest -q -n 2 --cov --cov-report=
+	@$(BIN)/pytest -q -n 2 --dist worksteal --cov --cov-report=
 
 # What starts processes, a browser or a cluster, or fits for long, waits for `make test`.
 SLOW := tests/serving tests/engines tests/report tests/studies tests/cli/commands/test_study.py tests/test_docs.py \
-	tests/test_contributing.py tests/test_extras.py tests/test_packaging.py \
+	tests/test_contributing.py tests/test_extras.py tests/test_packaging.py tests/test_written_by_0_1.py \
 	tests/features/test_default_world.py tests/events/simulator/test_table_1.py tests/events/formats/pipeline/test_processes.py
 
 quick: develop ## Run the tests that are quick, while you work
-	@$(BIN)/pytest -q -n 2 $(SLOW:%=--ignore=%)
+	@$(BIN)/pytest -q -n 2 --dist worksteal $(SLOW:%=--ignore=%)
 
 study: develop ## Test what the paper found on minutes of simulated traffic
 	@$(BIN)/pytest -q -m long
