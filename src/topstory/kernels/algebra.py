@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from topstory.kernels.compilation import Floats, compiled, inlined
+from topstory.kernels.compilation import Floats, internal, internal_inlined
 
 
-@compiled
+@internal
 def multiply(S: Floats, x: Floats, out: Floats) -> None:
     """Out = Sx, for a symmetric S."""
     out[:] = 0.0
@@ -15,7 +15,7 @@ def multiply(S: Floats, x: Floats, out: Floats) -> None:
                 out[j] += S[i, j] * x[i]
 
 
-@compiled
+@internal
 def add_square(M: Floats, x: Floats, factor: float) -> None:
     """M += factor·xxᵀ."""
     for i in range(x.shape[0]):
@@ -25,7 +25,7 @@ def add_square(M: Floats, x: Floats, factor: float) -> None:
                 M[i, j] += step * x[j]
 
 
-@inlined
+@internal_inlined
 def dot(x: Floats, y: Floats) -> float:
     """xᵀy."""
     total = 0.0
@@ -34,7 +34,7 @@ def dot(x: Floats, y: Floats) -> float:
     return total
 
 
-@compiled
+@internal
 def invert(A: Floats, floor: float, out: Floats, L: Floats) -> None:
     """Write A⁻¹ to `out`, for an A whose eigenvalues are all at least `floor`.
 

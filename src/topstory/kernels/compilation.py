@@ -22,6 +22,7 @@ _OPTIONS: dict[str, Any] = {
     # scan five times slower. (A kernel that does allocate fails to compile.)
     "_nrt": False,
 }
+_INTERNAL: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def compiled(function: F) -> F:
@@ -34,14 +35,21 @@ def inlined(function: F) -> F:
     return cast(F, numba.njit(cache=True, forceinline=True, **_OPTIONS)(function))
 
 
+def internal(function: F) -> F:
+    """As `compiled`, for what only kernels call.
+
+    It has no entry for Python, which the compiler takes as long for as for the function itself:
+    calling it from Python crashes the interpreter. Its `py_func` can be called.
+    """
+    return cast(F, numba.njit(cache=True, **_INTERNAL)(function))
+
+
+def internal_inlined(function: F) -> F:
+    """The same, for what runs for every event: always part of its caller."""
+    return cast(F, numba.njit(cache=True, forceinline=True, **_INTERNAL)(function))
+
+
 def specialised(generic: Callable[..., Any], *, inline: bool) -> Callable[[F], F]:
     """Choose the body of `generic` inside kernels by the types of its arguments."""
-    options: Any = {
-        **_OPTIONS,
-        "cache": True,
-        "forceinline": inline,
-        # Only kernels call it; an entry for Python would unpack a whole state, slow to compile.
-        "no_cpython_wrapper": True,
-        "no_cfunc_wrapper": True,
-    }
+    options: Any = {**_INTERNAL, "cache": True, "forceinline": inline}
     return cast(Callable[[F], F], overload(generic, jit_options=options, strict=False))

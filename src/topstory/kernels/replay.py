@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
-from topstory.kernels.compilation import Counters, Floats, Slots, compiled, inlined
+from topstory.kernels.compilation import (
+    Counters,
+    Floats,
+    Slots,
+    compiled,
+    inlined,
+    internal_inlined,
+)
 from topstory.kernels.contexts import Dense, leaning, load, rolled
 from topstory.kernels.models.model import comparable, enter, estimate, paid, shown, width
 from topstory.kernels.randomness import EXPLORE, KEEP, LEARN, priority, stream, unit
@@ -87,7 +94,7 @@ def teaches(t: int, size: float, log_seed: np.uint64) -> bool:
     return bool(size >= 1.0 or unit(stream(log_seed, t), LEARN) < size)
 
 
-@inlined
+@internal_inlined
 def beats(
     state: Any,
     c: int,
@@ -114,7 +121,7 @@ def beats(
     return bool(priority(root, pools.keys[c]) > priority(root, pools.keys[s]))
 
 
-@inlined
+@internal_inlined
 def leads(
     state: Any,
     s: int,
@@ -149,7 +156,7 @@ def leads(
     return True
 
 
-@inlined
+@internal_inlined
 def drawn(s: int, p: int, pools: Pools, root: np.uint64) -> bool:
     """Whether article s is the one drawn uniformly from pool p: the highest priority."""
     own = priority(root, pools.keys[s])

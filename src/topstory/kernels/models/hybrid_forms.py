@@ -5,7 +5,7 @@ need, not the whole state: its two dozen arrays take the compiler several times 
 """
 
 from topstory.kernels.algebra import multiply
-from topstory.kernels.compilation import Counters, Floats, Slots, compiled
+from topstory.kernels.compilation import Counters, Floats, Slots, internal
 from topstory.kernels.contexts import UNROLLED_UP_TO
 
 # Changes after it left the pool for which an article's form is kept: about what computing it costs.
@@ -15,7 +15,7 @@ KEEP_FOR = 32
 CHANGES, ACTIVE, CURRENT, UPDATES = 0, 1, 2, 3
 
 
-@compiled
+@internal
 def compute_form(
     P: Floats,
     beta: Floats,
@@ -62,7 +62,7 @@ def compute_form(
             S[j, i] = S[i, j]
 
 
-@compiled
+@internal
 def aim(
     x: Floats,
     A_inverse: Floats,
@@ -82,7 +82,7 @@ def aim(
     multiply(P, w, h)
 
 
-@compiled
+@internal
 def move_forms(
     active: Slots,
     left_at: Counters,
