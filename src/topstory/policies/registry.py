@@ -193,9 +193,9 @@ def described(parameter: Parameter) -> str:
     """What a parameter means, and to which policies.
 
     >>> described(NUMBERS["alpha"])
-    'ucb, linucb: how many widths are added to an estimate'
+    'ucb, linucb...: how many widths are added to an estimate'
     >>> described(NUMBERS["ridge"])
-    "disjoint, hybrid: weight of each article's prior"
+    "disjoint, hybrid...: weight of each article's prior"
     """
     takers: dict[str, None] = {}  # a policy is called after its explorer, a dash, and its model
     for name, entry in REGISTRY.items():
