@@ -54,7 +54,7 @@ def parse_policies(
     >>> parse_policies(["ucb,egreedy"], {"alpha": 0.3, "epsilon": 0.1, "ridge": None}, seed=0)
     {'ucb': {'alpha': 0.3}, 'egreedy': {'epsilon': 0.1}}
     """
-    # Imported here: the registry needs compiled kernels, and --help does not.
+    # Imported here: replay needs compiled kernels, and --help does not.
     from topstory.evaluation.comparison import (
         ALL,
         assign_parameters,

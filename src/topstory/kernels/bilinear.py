@@ -154,7 +154,7 @@ def cluster_sums(
 def compact_one(
     weights: Floats, bias: Floats, on: Slots, together: int, clusters: int, out: Floats
 ) -> None:
-    """One row of compact features, from the raw features that are on: see `Compact`.
+    """One row of compact features, from the raw features that are on: see `MembershipMap`.
 
     The first `together` of `on` are normalised together, the rest apart from them; the last row of
     `weights` is the constant's. `out` gets the softmax of the first `clusters` numbers, the others
