@@ -65,7 +65,7 @@ class Curve(msgspec.Struct, frozen=True):
 
     policy: str
     name: str
-    parameter: str  # epsilon or alpha
+    parameter: str  # the name of the tuned one
     size: float
     points: tuple[CurvePoint, ...]
 
@@ -84,7 +84,7 @@ class Scatter(msgspec.Struct, frozen=True):
 
     policy: str
     name: str
-    panel: str  # the model: "no features", "seg", "disjoint", "hybrid"
+    panel: str  # of the model, as the registry calls it
     articles: tuple[Lifted, ...]
     mean_lift: float | None  # lifted over base - 1, weighted by trials
 
