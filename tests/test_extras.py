@@ -62,7 +62,7 @@ print(json.dumps(refused))
 
 
 class Outcome(NamedTuple):
-    """How a command ended, and what it said."""
+    """How a command ended, and what it printed."""
 
     status: int
     stdout: str

@@ -25,7 +25,7 @@ def _score(
     """Σ values·weights over one row, in four sums."""
     first, second, third, fourth = intercept, 0.0, 0.0, 0.0
     whole = begin + (end - begin) // 4 * 4
-    # Unsigned, so that no index is asked whether it counts from the end.
+    # Unsigned, so that numba does not check each index for counting from the end.
     for k in range(np.uint64(begin), np.uint64(whole), np.uint64(4)):
         first += values[k] * weights[np.uint32(indices[k])]
         second += values[k + np.uint64(1)] * weights[np.uint32(indices[k + np.uint64(1)])]

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 
@@ -14,6 +16,15 @@ class Number(msgspec.Struct, frozen=True):
     value: float | None
     low: float | None = None
     high: float | None = None
+
+
+def finite(value: float) -> float | None:
+    """The value, or None if it is not a finite number: JSON has no others.
+
+    >>> finite(1.5), finite(float("nan"))
+    (1.5, None)
+    """
+    return float(value) if math.isfinite(value) else None
 
 
 class Cell(msgspec.Struct, frozen=True):
