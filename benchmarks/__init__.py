@@ -9,8 +9,10 @@ ROOT = Path(__file__).parent.parent
 
 def _kernels_hash() -> str:
     digest = hashlib.sha256()
-    for path in sorted((ROOT / "src" / "topstory" / "kernels").glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    kernels = ROOT / "src" / "topstory" / "kernels"
+    for path in sorted(kernels.rglob("*.py")):
+        digest.update(path.relative_to(kernels).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 

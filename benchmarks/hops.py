@@ -102,7 +102,7 @@ def main() -> None:
     config = vars(server)["Config"]  # found this way in older versions, too
     calls = _Calls()
 
-    def told(sentence: str) -> None:
+    def reported(sentence: str) -> None:
         port = re.search(r"http://127\.0\.0\.1:(\d+)", sentence)
         if port is None:
             return
@@ -113,7 +113,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         keys = [{"name": "visits", "sha256": sha256(KEY.encode()).hexdigest()}]
         settings = {"data": folder, "port": 0, "demo": True, "log_level": "warning", "keys": keys}
-        server.serve(msgspec.convert(settings, config), told)
+        server.serve(msgspec.convert(settings, config), reported)
         sys.setprofile(None)
     print(json.dumps(calls.each()))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-CONNECTIONS = 64  # N, if nothing else is said
+CONNECTIONS = 64  # N, by default
 USER = [0.1, 0.6, 0.1, 0.1, 0.1, 1.0]
 DECIDE = json.dumps({"user": USER}).encode()
 

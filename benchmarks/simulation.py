@@ -56,8 +56,8 @@ def run(quick: bool) -> Section:
     with tempfile.TemporaryDirectory() as room:
         say(f"writing a week of {week:,} events in a process of its own")
         command = [sys.executable, "-m", "benchmarks.simulation", str(week), f"{room}/week"]
-        told = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    found = json.loads(told.stdout)
+        done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    found = json.loads(done.stdout)
     rows = [
         ("population of 1,000,000", f"{found['population']:.1f} s", "", ""),
         (

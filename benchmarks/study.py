@@ -196,11 +196,11 @@ def _growth(whole: Whole) -> Table:
 def _whole(options: list[str]) -> Whole:
     say(f"a whole study: {' '.join(options)}")
     with tempfile.TemporaryDirectory() as folder:
-        out, told = Path(folder) / "study", Path(folder) / "told"
+        out, printed = Path(folder) / "study", Path(folder) / "printed"
         command = [str(Path(sys.executable).with_name("topstory")), "study", str(out)]
         command += [*options, "--json"]
         began, most, before = perf_counter(), 0, _children()
-        with told.open("w") as file:
+        with printed.open("w") as file:
             process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=file)
             while process.poll() is None:
                 most = max(most, _memory(process))
@@ -210,7 +210,7 @@ def _whole(options: list[str]) -> Whole:
                     continue
         seconds = perf_counter() - began
         if process.returncode:
-            raise RuntimeError(f"{' '.join(command)} failed: {told.read_text()}")
+            raise RuntimeError(f"{' '.join(command)} failed: {printed.read_text()}")
         runs = pq.read_table(out / "runs.parquet").to_pylist()
     return Whole(
         " ".join(["topstory study OUT", *options]),

@@ -86,7 +86,8 @@ def test_the_sdist_holds_what_its_tests_read(built: Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as files:
         names = {name.partition("/")[2] for name in files.getnames()}
-    assert {"pyproject.toml", "README.md", "Makefile", "tests/conftest.py", "mkdocs.yml"} <= names
+    assert {"pyproject.toml", "README.md", "CONTRIBUTING.md", "Makefile", "mkdocs.yml"} <= names
+    assert "tests/conftest.py" in names
     assert not [name for name in names if Path(name).suffix in MADE_BY_RUNNING]
 
 

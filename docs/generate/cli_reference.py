@@ -1,7 +1,4 @@
-"""Writes the command reference from the commands themselves.
-
-python -m docs.generate.cli_reference > docs/reference/cli.md
-"""
+"""The command reference, made from the commands themselves: `python -m docs.generate`."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ from topstory.serving.upkeep.journal_export import Exported
 INTRODUCTION = """\
 # Command line
 
-<!-- Made by `python -m docs.generate.cli_reference > docs/reference/cli.md`: edit the commands. -->
+<!-- Made by `python -m docs.generate` from the commands: edit those. -->
 
 Results go to standard output: tables, or one JSON document with `--json`. Progress and warnings go
 to standard error. `topstory --version` prints the version.
@@ -289,7 +286,3 @@ def _kind(found: Any) -> str:
     if isinstance(found, types.StructType):
         return found.cls.__name__
     return WORDS[type(found)]
-
-
-if __name__ == "__main__":
-    print(reference(), end="")

@@ -1,7 +1,4 @@
-"""Writes the page of configuration keys from the types that decode them.
-
-python -m docs.generate.config_reference > docs/reference/configuration.md
-"""
+"""The page of configuration keys, made from their types: `python -m docs.generate`."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from topstory.serving.config.schema import Config
 INTRODUCTION = """\
 # Configuration
 
-<!-- Made by `python -m docs.generate.config_reference > docs/reference/configuration.md`. -->
+<!-- Made by `python -m docs.generate` from the types of the keys: edit those. -->
 
 `topstory serve --config topstory.toml` reads one TOML file. Every key has a default. An unknown key
 is an error that names it. `topstory serve --check-config` checks the configuration and exits.
@@ -104,7 +101,3 @@ def _default(field: Any) -> str:
         return "required" if field.default_factory is msgspec.NODEFAULT else "–"
     value = list(field.default) if isinstance(field.default, tuple) else field.default
     return f"`{msgspec.json.encode(value).decode()}`"
-
-
-if __name__ == "__main__":
-    print(reference(), end="")

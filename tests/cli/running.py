@@ -1,4 +1,4 @@
-"""Commands run in this process, and what they said."""
+"""Commands run in this process, and what they printed."""
 
 from __future__ import annotations
 

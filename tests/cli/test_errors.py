@@ -112,10 +112,10 @@ def test_an_unexpected_error_is_one_sentence_too(
         monkeypatch.setenv("TOPSTORY_DEBUG", debug)
         with pytest.raises(typer.Exit) as caught:
             broken()
-        said = capsys.readouterr().err
+        printed = capsys.readouterr().err
         assert caught.value.exit_code == 1
-        assert "topstory: unexpected KeyError: 'surprise'" in said
-        assert ("Traceback" in said) == bool(debug)
+        assert "topstory: unexpected KeyError: 'surprise'" in printed
+        assert ("Traceback" in printed) == bool(debug)
 
 
 def test_ctrl_c_says_interrupted_and_exits_with_130() -> None:

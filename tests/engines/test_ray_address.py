@@ -1,4 +1,4 @@
-"""A Ray cluster that is not there is told in seconds, not after minutes."""
+"""A Ray cluster that is not there is reported in seconds, not after minutes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def address() -> str:
 
 @pytest.mark.parametrize("scheme", ["", "ray://"])
 @pytest.mark.parametrize("named", ["argument", "RAY_ADDRESS"])
-def test_a_cluster_that_is_not_there_is_told_within_seconds(
+def test_a_cluster_that_is_not_there_is_reported_within_seconds(
     named: str, scheme: str, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = f"{scheme}{address}"
@@ -34,7 +34,7 @@ def test_a_cluster_that_is_not_there_is_told_within_seconds(
 
 
 @pytest.mark.parametrize("address", ["head:999999", "no-such-host.invalid:6379"])
-def test_an_address_that_leads_nowhere_is_told(address: str) -> None:
+def test_an_address_that_leads_nowhere_is_reported(address: str) -> None:
     ray.shutdown()
     with pytest.raises(ConnectionError, match=f"no Ray cluster answers at {address}"):
         engine("ray", address=address)

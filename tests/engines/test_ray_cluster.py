@@ -59,12 +59,12 @@ def test_a_study_on_a_cluster_that_loses_a_node_has_the_same_bits(
     cluster: Cluster, engine: RayEngine, tmp_path: Path
 ) -> None:
     node = cluster.add_node(num_cpus=1, object_store_memory=STORE)
-    told = 0
+    reports = 0
 
     def watch(what: str, done: float, total: float) -> None:
-        nonlocal told
-        told += 1
-        if told == 5:
+        nonlocal reports
+        reports += 1
+        if reports == 5:
             cluster.remove_node(node, allow_graceful=False)
 
     found = small_study(tmp_path / "ray", engine=engine, progress=watch)

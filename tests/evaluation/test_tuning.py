@@ -84,17 +84,19 @@ def test_a_warm_policy_is_tuned_with_its_offset(log: ts.EventLog) -> None:
     assert point.deployment.value == pytest.approx(result.deployment.relative_ctr, rel=1e-12)
 
 
-def test_a_log_that_is_not_uniform_is_told_once(log: ts.EventLog) -> None:
+def test_a_log_that_is_not_uniform_is_reported_once(log: ts.EventLog) -> None:
     skewed = log[np.flatnonzero((log.position == 0) | (np.arange(len(log)) % 3 == 0))]
-    with pytest.warns(NotUniformWarning) as told:
+    with pytest.warns(NotUniformWarning) as reported:
         ts.tune("ucb", skewed, grid=[0.1, 0.2, 0.3])
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 def test_progress_reaches_the_whole(log: ts.EventLog) -> None:
-    told: list[tuple[float, float]] = []
-    ts.tune("ucb", log, grid=[0.1, 0.2], progress=lambda done, total: told.append((done, total)))
-    assert told == [(1.0, 2.0), (2.0, 2.0)]
+    reported: list[tuple[float, float]] = []
+    ts.tune(
+        "ucb", log, grid=[0.1, 0.2], progress=lambda done, total: reported.append((done, total))
+    )
+    assert reported == [(1.0, 2.0), (2.0, 2.0)]
 
 
 def test_an_average_over_equal_seeds_is_one_of_them(log: ts.EventLog) -> None:

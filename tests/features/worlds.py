@@ -10,7 +10,7 @@ import numpy as np
 import topstory as ts
 from topstory.events import EventLog
 
-# Changes of `little_log` after which nothing can be learned, and what is said of it.
+# Changes of `little_log` after which nothing can be learned, and the error that reports it.
 TEACHING_NOTHING: list[tuple[dict[str, Any], str]] = [
     ({"article_profiles": None}, "no raw profiles of its articles"),
     (

@@ -57,10 +57,10 @@ def test_the_propensity_is_how_often_the_article_is_chosen(name: str, trials: in
     x = np.array([0.5, 0.5, 0.0, 1.0])
     found = [policy.choose(x, POOL) for _ in range(3000)]
     for article in POOL:
-        told = {c.propensity for c in found if c.article == article}
+        propensities = {c.propensity for c in found if c.article == article}
         share = sum(c.article == article for c in found) / len(found)
-        assert len(told) <= 1
-        p = told.pop() if told else 0.0
+        assert len(propensities) <= 1
+        p = propensities.pop() if propensities else 0.0
         assert abs(share - p) <= 5 * np.sqrt(p * (1 - p) / len(found)) + 1e-12
 
 

@@ -112,9 +112,9 @@ def test_on_paper_a_long_title_is_broken_before_it_runs_into_the_next() -> None:
     axes = {"xaxis": {"title": {"text": "x"}}, "yaxis": {"title": {"text": "y"}}}
     panel = Panel(title, {"data": [], "layout": axes})
     drawn = ET.fromstring(draw(Figure("figure3", "", "", (panel, panel)))["svg"])
-    said = ["".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
-    assert max(map(len, said)) <= 48
-    assert "linucb (disjoint) +31.3%" in said
+    texts = ["".join(each.itertext()) for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert max(map(len, texts)) <= 48
+    assert "linucb (disjoint) +31.3%" in texts
 
 
 def test_a_study_without_a_click_still_has_a_report(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def parse_policies(
     >>> parse_policies(["ucb,egreedy"], {"alpha": 0.3, "epsilon": 0.1, "ridge": None}, seed=0)
     {'ucb': {'alpha': 0.3}, 'egreedy': {'epsilon': 0.1}}
     """
-    # Imported here: the registry needs compiled kernels, and --help does not.
+    # Imported here: replay needs compiled kernels, and --help does not.
     from topstory.evaluation.comparison import (
         ALL,
         assign_parameters,
@@ -62,7 +62,7 @@ def parse_policies(
         policy_names,
         unused_parameters,
     )
-    from topstory.policies import REGISTRY
+    from topstory.policies.registry import NUMBERS, REGISTRY
 
     names = policy_names(name for text in texts for name in parse_names(text) or ())
     if not names:
@@ -73,11 +73,13 @@ def parse_policies(
                 f"no policy is called {name!r}; choose from {ALL}, {', '.join(REGISTRY)}",
                 param_hint="--policy",
             )
-    if given.get("alpha") is not None and given.get("delta") is not None:
-        raise typer.BadParameter(
-            "give either --alpha or --delta, which sets alpha", param_hint="--delta"
-        )
     known = {key: value for key, value in given.items() if value is not None}
+    for number in NUMBERS.values():
+        if number.name in known and number.sets in known:
+            raise typer.BadParameter(
+                f"give either --{number.sets} or --{number.name}, which sets {number.sets}",
+                param_hint=f"--{number.name}",
+            )
     for parameter in unused_parameters(names, known):
         raise inapplicable(f"--{parameter.replace('_', '-')}", names)
     assigned = assign_parameters(names, known)

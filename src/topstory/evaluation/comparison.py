@@ -128,8 +128,8 @@ def compare(
 def policy_names(policies: str | Iterable[str]) -> list[str]:
     """Each policy once, with `all` spelled out.
 
-    >>> policy_names(["ucb", "ucb"]), len(policy_names("all"))
-    (['ucb'], 12)
+    >>> policy_names(["ucb", "ucb"]), policy_names("all") == list(REGISTRY)
+    (['ucb'], True)
     """
     given = [policies] if isinstance(policies, str) else list(policies)
     names = [name for each in given for name in (REGISTRY if each == ALL else (each,))]

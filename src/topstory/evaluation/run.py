@@ -89,19 +89,19 @@ class Outcome(msgspec.Struct, frozen=True, eq=False):
         }
 
 
-class Ground(msgspec.Struct, frozen=True, eq=False):
+class SharedInputs(msgspec.Struct, frozen=True, eq=False):
     """What the runs of one log share: the log, and parameters that are not numbers."""
 
     log: EventLog
     given: Mapping[str, Any]  # such as a warm policy's offset
 
 
-def play(run: Run, ground: Ground) -> Outcome:
+def play(run: Run, inputs: SharedInputs) -> Outcome:
     """Replay one run."""
     takes = REGISTRY[run.policy].model_parameters
-    given = {name: value for name, value in ground.given.items() if name in takes}
+    given = {name: value for name, value in inputs.given.items() if name in takes}
     made = policy(run.policy, seed=run.seed, **dict(run.parameters), **given)
-    return Outcome.of(run, replay_unwarned(made, ground.log, run.size, run.seed))
+    return Outcome.of(run, replay_unwarned(made, inputs.log, run.size, run.seed))
 
 
 def _rows(sums: Floats) -> Rows:

@@ -7,7 +7,7 @@ from typing import Any
 
 from topstory.engines import Engine
 from topstory.evaluation.prepared_log import prepared
-from topstory.evaluation.run import Ground, Outcome, Run, play
+from topstory.evaluation.run import Outcome, Run, SharedInputs, play
 from topstory.events import EventLog
 from topstory.policies import REGISTRY
 
@@ -37,8 +37,8 @@ def play_all(
         raise ValueError(f"the {called} has no events to replay")
     prepared(log, runs[0].seed).warn(called)
     ordered = sorted(runs, key=lambda run: -cost(run))
-    ground = Ground(log, dict(given or {}))
-    for _, outcome in engine.finished(play, ordered, ground):
+    inputs = SharedInputs(log, dict(given or {}))
+    for _, outcome in engine.finished(play, ordered, inputs):
         yield outcome
 
 

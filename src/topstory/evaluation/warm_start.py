@@ -13,7 +13,7 @@ from topstory.events import EventLog
 from topstory.features.offset import fit_warm_offset
 from topstory.policies import REGISTRY
 
-FEWEST_EVENTS = 10  # of a log that has a first tenth
+MIN_EVENTS = 10  # of a log that has a first tenth
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def needs_offset(policy: str) -> bool:
 
 def split_first_tenth(log: EventLog) -> tuple[EventLog, EventLog]:
     """The first tenth of a log, and the rest."""
-    tenth = len(log) // FEWEST_EVENTS
+    tenth = len(log) // MIN_EVENTS
     return log[:tenth], log[tenth:]
 
 

@@ -13,7 +13,7 @@ from topstory.events.columns.contexts import Contexts, as_contexts
 from topstory.events.columns.pools import PoolTable, as_lists, pool_numbers
 from topstory.events.columns.positions import shown_positions
 from topstory.events.columns.propensity import recorded
-from topstory.events.columns.times import Times, as_microseconds
+from topstory.events.columns.times import Times, timestamps_as_microseconds
 from topstory.events.columns.visitors import Visitors
 from topstory.events.log import EventLog
 
@@ -52,7 +52,7 @@ def from_arrays(
     numbered = pool_numbers(pool, events, len(pool_table))
     times = None
     if timestamps is not None:
-        times = Times.from_microseconds(as_microseconds(timestamps, events))
+        times = Times.from_microseconds(timestamps_as_microseconds(timestamps, events))
     return EventLog(
         users=contexts,
         pool=numbered,

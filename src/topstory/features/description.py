@@ -81,8 +81,8 @@ def describe(builder: FeatureBuilder) -> FeatureReport:
     return FeatureReport(
         format="topstory-features",
         version=1,
-        dimension=users.compact.dimension,
-        article_features=articles.compact.dimension,
+        dimension=users.membership_map.dimension,
+        article_features=articles.membership_map.dimension,
         distances=builder.distances,
         raw_user_features=users.encoder.n_features_out_,
         raw_article_features=articles.encoder.n_features_out_,
@@ -128,11 +128,11 @@ def _article_clusters(builder: FeatureBuilder) -> tuple[ArticleClusterReport, ..
     tags = side.encoder.get_feature_names_out()[:-1]
     # An article with one category alone, encoded: how much it belongs to each cluster.
     rows = np.column_stack([np.eye(len(tags)), np.ones(len(tags))])
-    belongs = side.compact.many(rows)[:, : side.compact.clusters]
+    belongs = side.membership_map.many(rows)[:, : side.membership_map.clusters]
     belongs = belongs - belongs.mean(axis=0)
     return tuple(
         ArticleClusterReport(c, _strongest(tags, belongs[:, c]))
-        for c in range(side.compact.clusters)
+        for c in range(side.membership_map.clusters)
     )
 
 

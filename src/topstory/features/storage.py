@@ -95,8 +95,8 @@ def _describe(side: FittedSide, name: str, arrays: dict[str, npt.NDArray[Any]]) 
     arrays[f"{name}.kept"] = encoder.kept_
     arrays[f"{name}.projection"] = side.projection
     arrays[f"{name}.centers"] = side.soft.centers_
-    arrays[f"{name}.weights"] = side.compact.weights
-    arrays[f"{name}.bias"] = side.compact.bias
+    arrays[f"{name}.weights"] = side.membership_map.weights
+    arrays[f"{name}.bias"] = side.membership_map.bias
     return {
         "fields": encoder.categories_.fields_,
         "categories": encoder.categories_.categories_,
@@ -119,5 +119,7 @@ def _side(described: dict[str, Any], name: str, arrays: Arrays) -> FittedSide:
     soft = SoftClusters(**described["soft"])
     soft.centers_, soft.width_ = arrays[f"{name}.centers"], described["width"]
     soft.n_features_in_ = soft.centers_.shape[1]
-    compact = MembershipMap(arrays[f"{name}.weights"], arrays[f"{name}.bias"], len(soft.centers_))
-    return FittedSide(encoder, arrays[f"{name}.projection"], soft, compact)
+    membership_map = MembershipMap(
+        arrays[f"{name}.weights"], arrays[f"{name}.bias"], len(soft.centers_)
+    )
+    return FittedSide(encoder, arrays[f"{name}.projection"], soft, membership_map)

@@ -25,7 +25,7 @@ def _score(
     """Σ values·weights over one row, in four sums."""
     first, second, third, fourth = intercept, 0.0, 0.0, 0.0
     whole = begin + (end - begin) // 4 * 4
-    # Unsigned, so that no index is asked whether it counts from the end.
+    # Unsigned, so that numba does not check each index for counting from the end.
     for k in range(np.uint64(begin), np.uint64(whole), np.uint64(4)):
         first += values[k] * weights[np.uint32(indices[k])]
         second += values[k + np.uint64(1)] * weights[np.uint32(indices[k + np.uint64(1)])]
@@ -154,7 +154,7 @@ def cluster_sums(
 def compact_one(
     weights: Floats, bias: Floats, on: Slots, together: int, clusters: int, out: Floats
 ) -> None:
-    """One row of compact features, from the raw features that are on: see `Compact`.
+    """One row of compact features, from the raw features that are on: see `MembershipMap`.
 
     The first `together` of `on` are normalised together, the rest apart from them; the last row of
     `weights` is the constant's. `out` gets the softmax of the first `clusters` numbers, the others

@@ -1,6 +1,6 @@
 """One decision under a traffic mix: what a bucket shows, and how likely that was over all of them.
 
-A visitor is in one of three buckets, drawn independently of his context. An article's propensity
+A visitor is in one of three buckets, drawn independently of the context. An article's propensity
 is its chance over that draw and the bucket's own, whichever bucket the visitor is in:
 
     share_L·(ε/K + (1 − ε)·[best score]/ties) + share_D·[best estimate]/ties + share_U/K

@@ -47,7 +47,7 @@ class Pools(NamedTuple):
 
     offsets: Counters  # (pools + 1,)
     slots: Slots
-    keys: NDArray[np.uint64]  # (articles,) what an article's random priorities hang on
+    keys: NDArray[np.uint64]  # (articles,) what an article's random priorities depend on
 
 
 class Rule(NamedTuple):

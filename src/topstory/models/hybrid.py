@@ -9,7 +9,7 @@ import numpy.typing as npt
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.models.hybrid import IN_POOL, Hybrid
 from topstory.kernels.models.hybrid_forms import ACTIVE, CURRENT, UPDATES
-from topstory.kernels.models.model import bring
+from topstory.kernels.models.model import refresh
 from topstory.models.linear import positive, residual, scaled_identities
 from topstory.models.model import Model
 
@@ -143,7 +143,7 @@ class HybridLinear(Model):
 
     def ready(self, slots: Slots) -> None:
         """Compute the forms S and v of articles that do not have them yet."""
-        bring(self.state, slots)
+        refresh(self.state, slots)
 
     def score_from(self, dimension: int, arrays: Mapping[str, Floats]) -> None:
         """Score from forms S and v of a model in another process."""

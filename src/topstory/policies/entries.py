@@ -26,6 +26,7 @@ class Parameter:
     required: bool = False
     symbol: str = ""  # in reports: ε
     grid: tuple[float, ...] = ()  # the values that tuning tries
+    sets: str = ""  # the parameter that it stands for: only one of the two can be given
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class ExplorerEntry:
     opacity: float = 1.0  # of a bar
     marker: str = "circle-open"  # of a point in Figure 3
     marker_colour: str = "#8b909a"
+    marker_name: str = "Grey circles"  # colour and marker in words, for the caption
 
     def load(self) -> type[Explorer]:
         """Import the class."""

@@ -92,9 +92,12 @@ _EXPLORERS = (
         "upper confidence bound",
         parameters=(
             _ALPHA,
-            Parameter("delta", "sets alpha to 1 + √(ln(2/D)/2)", metavar="D", served=False),
+            Parameter(
+                "delta", "sets alpha to 1 + √(ln(2/D)/2)", metavar="D", served=False, sets="alpha"
+            ),
         ),
-        marker_colour="#3f7fdb",  # the paper's blue circles
+        marker_colour="#3f7fdb",
+        marker_name="Blue circles",  # as in the paper
     ),
     ExplorerEntry(
         "epsilon-greedy",
@@ -112,7 +115,8 @@ _EXPLORERS = (
         dash="4px,3px",
         opacity=0.5,
         marker="x-thin",
-        marker_colour="#e0483e",  # the paper's red crosses
+        marker_colour="#e0483e",
+        marker_name="Red crosses",  # as in the paper
     ),
     ExplorerEntry("greedy", "topstory.explorers.greedy:Greedy", "greedy"),
     ExplorerEntry("uniform", "topstory.explorers.uniform:Uniform", "uniform"),
@@ -193,9 +197,9 @@ def described(parameter: Parameter) -> str:
     """What a parameter means, and to which policies.
 
     >>> described(NUMBERS["alpha"])
-    'ucb, linucb: how many widths are added to an estimate'
+    'ucb, linucb...: how many widths are added to an estimate'
     >>> described(NUMBERS["ridge"])
-    "disjoint, hybrid: weight of each article's prior"
+    "disjoint, hybrid...: weight of each article's prior"
     """
     takers: dict[str, None] = {}  # a policy is called after its explorer, a dash, and its model
     for name, entry in REGISTRY.items():

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 
@@ -14,6 +16,15 @@ class Number(msgspec.Struct, frozen=True):
     value: float | None
     low: float | None = None
     high: float | None = None
+
+
+def finite(value: float) -> float | None:
+    """The value, or None if it is not a finite number: JSON has no others.
+
+    >>> finite(1.5), finite(float("nan"))
+    (1.5, None)
+    """
+    return float(value) if math.isfinite(value) else None
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -65,7 +76,7 @@ class Curve(msgspec.Struct, frozen=True):
 
     policy: str
     name: str
-    parameter: str  # epsilon or alpha
+    parameter: str  # the name of the tuned one
     size: float
     points: tuple[CurvePoint, ...]
 
@@ -84,7 +95,7 @@ class Scatter(msgspec.Struct, frozen=True):
 
     policy: str
     name: str
-    panel: str  # the model: "no features", "seg", "disjoint", "hybrid"
+    panel: str  # of the model, as the registry calls it
     articles: tuple[Lifted, ...]
     mean_lift: float | None  # lifted over base - 1, weighted by trials
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from topstory.policies.entries import ExplorerEntry
 from topstory.policies.registry import REGISTRY
 
 
@@ -28,3 +30,12 @@ def style_of(policy: str) -> PolicyStyle:
     return PolicyStyle(
         entry.model.colour, drawn.dash, drawn.opacity, drawn.marker, drawn.marker_colour
     )
+
+
+def explorers(policies: Iterable[str]) -> list[ExplorerEntry]:
+    """The explorers of some policies, each once.
+
+    >>> [each.marker_name for each in explorers(["egreedy", "ucb", "ucb-seg"])]
+    ['Red crosses', 'Blue circles']
+    """
+    return list(dict.fromkeys(REGISTRY[policy].explorer for policy in policies))

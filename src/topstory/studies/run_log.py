@@ -7,7 +7,6 @@ that it recorded, and repeats none of them. An incomplete last line is dropped.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -174,9 +173,6 @@ class RunLog:
         for line in self._done.values():
             sessions[line.session] = max(line.elapsed, sessions.get(line.session, 0.0))
         return sum(sessions.values())
-
-    def __iter__(self) -> Iterator[tuple[str, Outcome]]:
-        return ((stage, line.outcome) for (stage, _), line in self._done.items())
 
     def __enter__(self) -> Self:
         return self

@@ -44,7 +44,7 @@ def test_it_writes_all_its_files_and_says_where_the_report_is(logs: Path, tmp_pa
     }
 
 
-def test_it_tells_what_study_finds(logs: Path, tmp_path: Path) -> None:
+def test_it_prints_what_study_finds(logs: Path, tmp_path: Path) -> None:
     report = answer("study", tmp_path / "one", *given(logs))
     read: dict[str, Any] = {
         role: ts.EventLog.read(logs / name)
@@ -125,8 +125,8 @@ def test_ctrl_c_says_that_the_same_command_goes_on(logs: Path, tmp_path: Path) -
         assert time.monotonic() < deadline
         time.sleep(0.002)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
-    assert (process.returncode, said) == (
+    _, printed = process.communicate(timeout=120)
+    assert (process.returncode, printed) == (
         130,
         "interrupted; run the same command again to continue\n",
     )

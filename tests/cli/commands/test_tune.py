@@ -12,7 +12,7 @@ from tests.features.worlds import little_log
 import topstory as ts
 
 
-def test_it_tells_what_tune_finds(logs: Path) -> None:
+def test_it_prints_what_tune_finds(logs: Path) -> None:
     report = answer(
         "tune", logs / "uniform", "--policy", "ucb", "--grid", "0.1,0.5", "--sizes", "1,0.05"
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.events.making import MAY_FIRST, columns, moments
 
 from topstory.events import EventLog
-from topstory.events.columns.times import Times, as_microseconds, parse_time
+from topstory.events.columns.times import Times, parse_time, timestamps_as_microseconds
 
 
 @given(st.lists(moments))
@@ -64,8 +64,12 @@ def test_an_untimed_log_has_no_timestamps() -> None:
 
 
 def test_days_and_years_convert() -> None:
-    assert as_microseconds(np.array(["2009-05-01"], "M8[D]"), 1).tolist() == [MAY_FIRST * 10**6]
-    assert as_microseconds(np.array(["1971"], "M8[Y]"), 1).tolist() == [365 * 86_400 * 10**6]
+    assert timestamps_as_microseconds(np.array(["2009-05-01"], "M8[D]"), 1).tolist() == [
+        MAY_FIRST * 10**6
+    ]
+    assert timestamps_as_microseconds(np.array(["1971"], "M8[Y]"), 1).tolist() == [
+        365 * 86_400 * 10**6
+    ]
 
 
 @pytest.mark.parametrize(
@@ -81,10 +85,10 @@ def test_days_and_years_convert() -> None:
 )
 def test_times_beyond_the_year_9999_are_refused(bad: object) -> None:
     with pytest.raises(ValueError, match=r"row 0: timestamp .* is outside the years 1 to 9999"):
-        as_microseconds(bad, 1)
+        timestamps_as_microseconds(bad, 1)
 
 
-def test_a_moment_may_be_said_in_many_ways() -> None:
+def test_a_time_may_be_given_in_many_forms() -> None:
     noon = MAY_FIRST * 10**6 + 43_200 * 10**6
     for value in (
         datetime(2009, 5, 1, 12),
@@ -102,7 +106,7 @@ def test_a_moment_may_be_said_in_many_ways() -> None:
 
 
 @pytest.mark.parametrize("bad", ["soon", None, True, [1], np.datetime64("NaT"), float("nan")])
-def test_what_is_no_moment_is_refused(bad: object) -> None:
+def test_what_is_not_a_time_is_refused(bad: object) -> None:
     with pytest.raises(ValueError, match=r"not a time: .*; pass a datetime"):
         # Ignored: the mistake under test.
         parse_time(bad)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Whatever a file holds, it is imported or said to be wrong, by name: no other error, no hang."""
+"""Whatever a file holds, it is imported, or an error names the file: no other error, no hang."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def survives(format: str, data: bytes, **options: Any) -> None:
         try:
             report = import_log(format, path, out, max_bad=1.0, **options)
         except ValueError as error:
-            refusal = str(error) or "nothing was said"
+            refusal = str(error) or "no message"
         if refusal:
             assert refusal.startswith(tuple(f"{file}:" for file in files))
             assert not out.exists()

@@ -118,23 +118,23 @@ def test_another_format_is_given_up_early(
 
 
 @pytest.mark.parametrize("format", ["jsonl", "dsjson", "vw"])
-def test_bad_rows_are_told_batch_by_batch(
+def test_bad_rows_are_reported_batch_by_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
     row = b"x" * 1_000 + b"\n\n"
     monkeypatch.setattr("topstory.events.formats.pipeline.sources.PIECE_BYTES", 10 * len(row))
     monkeypatch.setattr("topstory.events.formats.pipeline.lines.BLOCK_BYTES", 10 * len(row))
-    told: list[list[RejectedRow]] = []
+    reported: list[list[RejectedRow]] = []
 
     def sift(rows: ParsedRows, faults: Faults) -> None:
-        told.append(rows.rejected)
+        reported.append(rows.rejected)
 
     monkeypatch.setattr("topstory.events.formats.pipeline.line_parser.validate", sift)
     file = tmp_path / "day.txt"
     file.write_bytes(row * 25)
     list(reader(format).read([file], Faults(), lambda _: None))
-    assert [len(refused) for refused in told] == [10, 10, 5]
-    assert {len(refusal.text) for refused in told for refusal in refused} == {
+    assert [len(refused) for refused in reported] == [10, 10, 5]
+    assert {len(refusal.text) for refused in reported for refusal in refused} == {
         MAX_SHOWN_CHARACTERS + 1
     }
 
@@ -158,7 +158,7 @@ def test_a_file_without_events_is_an_error(content: bytes, tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["day.txt"]
 
 
-def test_mistakes_are_told_before_anything_is_read(tmp_path: Path) -> None:
+def test_mistakes_are_reported_before_anything_is_read(tmp_path: Path) -> None:
     out = tmp_path / "log"
     with pytest.raises(FileNotFoundError, match=r"nowhere\.gz: there is no such file"):
         import_log("r6a", tmp_path / "nowhere.gz", out)
@@ -206,14 +206,14 @@ def test_a_million_lines_stay_under_the_memory_bound(tmp_path: Path) -> None:
     with file.open("wb") as out:
         for _ in range(50):
             out.write(squeezed)
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-c", MEASURED, "r6a", file, tmp_path / "log"],
         capture_output=True,
         text=True,
         check=True,
         cwd=ROOT,
     )
-    events, most = map(int, told.stdout.split())
+    events, most = map(int, reported.stdout.split())
     assert events == 1_000_000
     assert most < 1_000_000_000
 
@@ -233,6 +233,6 @@ def test_an_interrupt_leaves_no_half_written_log(tmp_path: Path) -> None:
     while not list(tmp_path.glob(".log.writing-*")) and time.monotonic() < until:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    told = process.communicate(timeout=60)
-    assert process.returncode == 130, told
+    reported = process.communicate(timeout=60)
+    assert process.returncode == 130, reported
     assert sorted(path.name for path in tmp_path.iterdir()) == ["day.gz", "part.txt"]

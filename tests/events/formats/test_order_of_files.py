@@ -1,4 +1,4 @@
-"""Files are read in the order of time, or it is said that they are not."""
+"""Files are read in the order of time, or a warning reports that they are not."""
 
 from __future__ import annotations
 

@@ -45,15 +45,15 @@ def log(world: ts.TodayModule) -> ts.EventLog:
 
 def chance(world: ts.TodayModule, user: int, article: str, hour: int) -> float:
     """The click model, term by term."""
-    have, told = world.settings, world.newsroom.article(article)
-    pi, tau = world.population.groups[user].astype(float), told.topics
+    have, facts = world.settings, world.newsroom.article(article)
+    pi, tau = world.population.groups[user].astype(float), facts.topics
     odds = world.level
-    odds += told.popularity - told.decay * (hour - told.born)
+    odds += facts.popularity - facts.decay * (hour - facts.born)
     odds += have.daily * np.sin((hour % 24 - 12) * np.pi / 12)
     odds += have.preference * sum(
         pi[g] * world.taste.matrix[g, t] * tau[t] for g in range(5) for t in range(5)
     )
-    odds += sum(pi[g] * (told.appeal[g] + have.group_rates[g]) for g in range(5))
+    odds += sum(pi[g] * (facts.appeal[g] + have.group_rates[g]) for g in range(5))
     return float(1 / (1 + np.exp(-odds)))
 
 
@@ -193,8 +193,8 @@ def test_raw_logs_hold_profiles_and_no_truth(world: ts.TodayModule, tmp_path: Pa
     assert log.profiles.slice(5, 1).to_pylist() == [world.population.profile(5)]
     assert log.article_profiles is not None
     assert log.article_profiles.column_names == ["url_categories", "editor_categories"]
-    told = world.newsroom.article(log.article_ids[0])
-    assert log.article_profiles["url_categories"][0].as_py() == list(told.url_categories)
+    facts = world.newsroom.article(log.article_ids[0])
+    assert log.article_profiles["url_categories"][0].as_py() == list(facts.url_categories)
     # The same visits with the truth for contexts.
     true = world.random_log(1000, MAY)
     assert np.array_equal(true.payoff, log.payoff)

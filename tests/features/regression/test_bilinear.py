@@ -140,12 +140,12 @@ def test_the_best_iteration_on_held_out_events_is_kept() -> None:
     given = events()
     random = np.random.default_rng(2)
     given["clicks"] = (random.random(N) < 0.3).astype(np.float32)  # nothing to learn
-    told: list[Any] = []
+    steps: list[Any] = []
     model = BilinearLogistic(0.0, patience=3, max_iter=100).fit_events(
-        **given, progress=told.append
+        **given, progress=steps.append
     )
     losses = [step.held_out_loss or 0.0 for step in model.history_]
-    assert tuple(told) == model.history_
+    assert tuple(steps) == model.history_
     assert model.log_loss_ == min(losses)
     assert len(losses) == losses.index(min(losses)) + 1 + 3  # and no longer than patience lasts
     assert all(0.4 < (step.auc or 0.0) < 0.6 for step in model.history_)

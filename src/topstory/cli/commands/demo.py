@@ -58,7 +58,10 @@ def demo(
 
 def _advice(report: "ReplayReport") -> str:
     """Which policy to deploy."""
-    candidates = [p for p in report.policies if p.policy not in ("random", "omniscient")]
+    from topstory.policies import REGISTRY
+
+    # What has nothing to tune is a reference: random, omniscient.
+    candidates = [p for p in report.policies if REGISTRY[p.policy].tuned is not None]
     best = max(candidates, key=lambda p: p.deployment.ctr or 0.0)
     lift = best.deployment_lift
     if lift is None or lift.value is None or lift.interval is None:

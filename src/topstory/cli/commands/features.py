@@ -150,11 +150,15 @@ def show(
     json: AsJson = False,
 ) -> None:
     """Show a feature model: its clusters in words, its fit, and how close users are to them."""
+    from topstory.extras import require
+
     if picture is not None and picture.suffix.lower() not in ("", ".svg"):
         raise typer.BadParameter(
             f"the picture is SVG; call it {picture.with_suffix('.svg').name}",
             param_hint="--picture",
         )
+    if picture is not None:
+        require("report")
     _show(model, picture, json)
 
 

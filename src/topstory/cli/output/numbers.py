@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-Ends = tuple[float, float] | None
+from topstory.cli.reports.finite import Ends
 
 NO_VALUE = "–"
 

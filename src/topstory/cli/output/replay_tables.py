@@ -14,6 +14,8 @@ from topstory.cli.reports.replay import (
     PolicyReport,
     ReplayReport,
 )
+from topstory.evaluation.comparison import BASELINE
+from topstory.policies import REGISTRY
 
 WIDE_TABLE = 90  # columns of a comparison with pool-weighted CTRs
 
@@ -64,7 +66,7 @@ def _show_several(report: ReplayReport, console: Console) -> None:
     )
     brief = _pools_vary(report) and console.width < WIDE_TABLE
     best = max(
-        (p for p in report.policies if p.policy != "omniscient"),
+        (p for p in report.policies if not REGISTRY[p.policy].model.needs_log),
         key=lambda p: p.deployment.relative_ctr or 0.0,
     )
     for policy in report.policies:
@@ -92,7 +94,7 @@ def _weighted(bucket: BucketReport) -> tuple[str, str]:
 
 def _percent(policy: PolicyReport) -> str:
     lift: LiftReport | None = policy.deployment_lift
-    if lift is None or lift.value is None or policy.policy == "egreedy":
+    if lift is None or lift.value is None or policy.policy == BASELINE:
         return NO_VALUE
     ends = lift.interval and (100 * lift.interval[0], 100 * lift.interval[1])
     return f"{number(100 * lift.value, 1, '+')} {interval(ends, 1, '+')}"
@@ -110,7 +112,11 @@ def _notes(report: ReplayReport) -> list[str]:
         lifted = report.policies[0].deployment_lift is not None
         notes.append(
             "Brackets hold 95 % intervals."
-            + (" Lifts are over ε-greedy, in the deployment bucket." if lifted else "")
+            + (
+                f" Lifts are over {REGISTRY[BASELINE].paper}, in the deployment bucket."
+                if lifted
+                else ""
+            )
         )
     if _pools_vary(report):
         notes.append(

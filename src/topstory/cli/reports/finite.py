@@ -5,20 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from topstory.report.records import finite as finite
+
 if TYPE_CHECKING:
     from topstory.evaluation import Interval
 
 Ends = tuple[float, float] | None  # of a 95 % interval; None if it is unknown
 MaybeFloat = float | None
-
-
-def finite(value: float) -> MaybeFloat:
-    """The value, or None if it is not a finite number.
-
-    >>> finite(1.5), finite(float("nan"))
-    (1.5, None)
-    """
-    return float(value) if math.isfinite(value) else None
 
 
 def finite_ends(interval: Interval) -> Ends:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+
+Floats: TypeAlias = npt.NDArray[np.float64]  # as in kernels.compilation, which imports numba
 
 # Checks and lookups go block by block, so that they need only a few megabytes of scratch space,
 # however long the log is.

@@ -46,7 +46,7 @@ def numbers(name: str, values: object, kinds: str = "biuf") -> npt.NDArray[Any]:
 
 
 def owned(values: object, source: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """`source` (which is `values` as an array) in the wanted dtype, contiguous, and nobody else's.
+    """`source` (which is `values` as an array) in the wanted dtype, contiguous, and not shared.
 
     A read-only array of the right dtype is taken as it is; anything that its owner could
     still write to is copied.

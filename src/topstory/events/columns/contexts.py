@@ -87,7 +87,7 @@ def as_contexts(users: Any) -> Contexts:
     ...
     ValueError: row 0: user feature 1 is inf; features must be finite numbers (as float32)
     """
-    # Whoever holds a scipy matrix has imported scipy.sparse; nobody else should wait for it.
+    # A scipy matrix exists only if scipy.sparse is imported: without one, do not import it.
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(users):
         return _from_scipy(users)

@@ -89,14 +89,14 @@ class Times(ArrayRecord):
         return mask
 
 
-def as_microseconds(timestamps: object, events: int) -> npt.NDArray[np.int64]:
+def timestamps_as_microseconds(timestamps: object, events: int) -> npt.NDArray[np.int64]:
     """Unix seconds (int or float) or datetime64 (naive means UTC) as int64 microseconds.
 
     Floats are rounded to the microsecond; what is finer in a datetime64 is cut off.
 
-    >>> as_microseconds([1.5, 2], events=2)
+    >>> timestamps_as_microseconds([1.5, 2], events=2)
     array([1500000, 2000000])
-    >>> as_microseconds(np.array(["2009-05-01", "NaT"], "M8[D]"), events=2)
+    >>> timestamps_as_microseconds(np.array(["2009-05-01", "NaT"], "M8[D]"), events=2)
     Traceback (most recent call last):
     ...
     ValueError: row 1: timestamp is NaT; give every event a time, or none (timestamps=None)
@@ -166,7 +166,7 @@ def parse_time(value: TimeLike) -> int:
             return (aware - EPOCH) // timedelta(microseconds=1)
         array = np.asarray([value])
         if array.dtype.kind in "iufM":
-            return int(as_microseconds(array, 1)[0])
+            return int(timestamps_as_microseconds(array, 1)[0])
     except ValueError:
         pass
     raise ValueError(

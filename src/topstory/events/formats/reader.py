@@ -18,7 +18,6 @@ class FormatReader(Protocol):
     """Turns the files of one format into batches of events."""
 
     name: str  # what `topstory import` calls the format
-    about: str  # one line of help: "Yahoo! R6A: Today Module, 2009, text"
     options: Mapping[str, str]  # further options of `read`: name -> help
     parallel: bool  # whether other processes make it faster
 

@@ -60,7 +60,7 @@ def reader(name: str) -> FormatReader:
     >>> reader("r7")
     Traceback (most recent call last):
     ...
-    ValueError: there is no format 'r7'; there are r6a, r6b, obd, dsjson, vw, jsonl, csv, parquet
+    ValueError: there is no format 'r7'; there are r6a, r6b, ...
     """
     if name not in READERS:
         raise ValueError(f"there is no format {name!r}; there are {', '.join(READERS)}")

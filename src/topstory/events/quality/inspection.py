@@ -163,7 +163,7 @@ def _by_article(log: EventLog) -> tuple[ArticleSummary, ...]:
 
 
 def _duplicates(log: EventLog) -> float:
-    """The share of contexts that are not the first of their kind, among at most SAMPLE rows."""
+    """The share that repeat an earlier context, among at most MAX_COMPARED_CONTEXTS rows."""
     rows = np.linspace(0, max(len(log) - 1, 0), min(len(log), MAX_COMPARED_CONTEXTS)).astype(
         np.intp
     )

@@ -19,13 +19,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.array_record import BLOCK_ROWS, blocks
+from topstory.events.columns.array_record import BLOCK_ROWS, Floats, blocks
 from topstory.events.columns.checks import Mask
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog
 
-Floats = npt.NDArray[np.float64]
 
 # Expected impressions below which the chi-square approximation is not trusted: 5, less what
 # rounding takes from a sum of fractions that is 5 exactly.

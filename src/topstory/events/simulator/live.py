@@ -10,11 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events.columns.array_record import Floats
 from topstory.events.columns.times import as_datetime
 from topstory.events.simulator.window import WorldWindow
 from topstory.kernels.simulation import draw_click
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

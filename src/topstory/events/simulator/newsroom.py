@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events.columns.array_record import Floats
 from topstory.events.simulator.settings import GROUPS, WorldSettings
-
-Floats = npt.NDArray[np.float64]
 
 # Articles leave as newer ones appear; older ones than this have surely left.
 MAX_AGE_HOURS = 96

@@ -16,8 +16,6 @@ from topstory.events.columns.array_record import blocks
 from topstory.events.simulator.settings import GROUPS, WorldSettings
 from topstory.kernels.simulation import habits
 
-Floats = npt.NDArray[np.float64]
-
 CHUNK_USERS = 2048  # drawn at a time, so that their behaviours fit in the cache
 GENDERS = ("female", "male")
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from topstory.events.columns.array_record import Floats
 from topstory.events.simulator.newsroom import SimulatedArticle, topics_of
 from topstory.events.simulator.settings import GROUPS, WorldSettings
-
-Floats = npt.NDArray[np.float64]
 
 
 class Taste:

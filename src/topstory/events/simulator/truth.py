@@ -8,9 +8,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events.columns.array_record import Floats
 from topstory.events.simulator.window import WorldWindow
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

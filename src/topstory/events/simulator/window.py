@@ -8,13 +8,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from topstory.events.columns.array_record import ArrayRecord
+from topstory.events.columns.array_record import ArrayRecord, Floats
 from topstory.events.columns.pools import PoolTable
 from topstory.events.simulator.newsroom import Newsroom, SimulatedArticle, day_curve, topics_of
 from topstory.events.simulator.settings import WorldSettings
 from topstory.events.simulator.taste import Taste
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
+from topstory.events.columns.array_record import Floats
 from topstory.events.columns.times import SECOND, TimeLike, parse_time
 from topstory.events.log import EventLog
 from topstory.events.simulator.live import LivePolicy, LiveResult, Visit, play, visits_of
@@ -24,8 +25,6 @@ from topstory.events.simulator.site_view import Features, SiteView, site_view
 from topstory.events.simulator.taste import Taste
 from topstory.events.simulator.truth import Ceilings, ceilings
 from topstory.events.simulator.window import WorldWindow
-
-Floats = npt.NDArray[np.float64]
 
 DEFAULT_START = "2009-05-01"
 HOUR = 3600 * SECOND

@@ -71,14 +71,14 @@ def cluster(
     points = np.asarray(some @ projection)
     soft = user_clusters.fit(points)
     centers, means, sizes = refine(engine, users, projection, soft.centers_)
-    compact = MembershipMap.of(projection, soft.place(centers, points), points, components)
-    largest = compact.many(some)[:, : len(centers)].max(axis=1)
+    membership_map = MembershipMap.of(projection, soft.place(centers, points), points, components)
+    largest = membership_map.many(some)[:, : len(centers)].max(axis=1)
     histogram = np.histogram(largest, BINS, (0.0, 1.0))[0]
-    user_side = FittedSide(raw.user_encoder, projection, soft, compact)
+    user_side = FittedSide(raw.user_encoder, projection, soft, membership_map)
 
     projection = article_projection(W, means, distances)
     points = raw.articles[shown > 0] @ projection
     soft = article_clusters.fit(points)
-    compact = MembershipMap.of(projection, soft, points, 0)
-    article_side = FittedSide(raw.article_encoder, projection, soft, compact)
+    membership_map = MembershipMap.of(projection, soft, points, 0)
+    article_side = FittedSide(raw.article_encoder, projection, soft, membership_map)
     return Clustered(user_side, article_side, means, sizes, histogram)

@@ -23,12 +23,12 @@ class FittedSide:
     encoder: Encoder
     projection: Floats  # (D, r) R
     soft: SoftClusters
-    compact: MembershipMap  # all of it from φ on, in one step
+    membership_map: MembershipMap  # all of it from φ on, in one step
 
     def many(self, engine: Engine, profiles: Any, unknown: Counter[str]) -> Floats:
         """(rows, d) features of a table; unknown categories are counted in `unknown`."""
         table = self.encoder.categories_.checked(profiles)
-        out: Floats = np.empty((table.num_rows, self.compact.dimension))
+        out: Floats = np.empty((table.num_rows, self.membership_map.dimension))
         start = 0
         for found, ignored in engine.map(_compacted, chunks(table), self):
             out[start : start + len(found)] = found
@@ -41,9 +41,9 @@ class FittedSide:
         together, apart, ignored = self.encoder.places(profile)
         if ignored:
             unknown.update(ignored)
-        return self.compact.one(together, apart)
+        return self.membership_map.one(together, apart)
 
 
 def _compacted(table: Any, side: FittedSide) -> tuple[Floats, Counter[str]]:
     raw, unknown = side.encoder.encode(table)
-    return side.compact.many(raw), unknown
+    return side.membership_map.many(raw), unknown

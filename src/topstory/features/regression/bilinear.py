@@ -227,7 +227,7 @@ class BilinearLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"user_features must lie in 1..{X.shape[1]}, got {width!r}")
         matrix = sparse.csr_array(X)
         rest = matrix[:, width:]
-        if width == X.shape[1]:  # nothing is said of articles: one for all
+        if width == X.shape[1]:  # no article features: the constant alone
             rest = sparse.csr_array(np.ones((X.shape[0], 1)))
         return sparse.csr_array(matrix[:, :width]), sparse.csr_array(rest)
 

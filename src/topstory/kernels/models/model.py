@@ -1,6 +1,6 @@
 """What every model's state answers inside the kernels. Each model's file gives its own bodies.
 
-`a` is the article's slot in the state's arrays, `x` the user's context, `segment` his segment.
+`a` is the article's slot in the state's arrays, `x` and `segment` the user's context and segment.
 """
 
 from typing import Any
@@ -84,13 +84,13 @@ def learn_halves(
 
 
 def enter(state: Any, slots: Slots, start: int, stop: int) -> None:
-    """From now on the pool slots[start:stop] is asked about: bring it up to date."""
+    """From now on the pool slots[start:stop] is scored next: bring it up to date."""
     raise NotImplementedError("called from kernels only")
 
 
 @compiled
-def bring(state: Any, slots: Slots) -> None:
-    """Bring a pool up to date that somebody else is going to score."""
+def refresh(state: Any, slots: Slots) -> None:
+    """Bring a pool up to date that another process will score."""
     enter(state, slots, 0, slots.shape[0])
 
 

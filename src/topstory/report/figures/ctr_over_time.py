@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from topstory.policies.registry import REGISTRY
 from topstory.report.figures.figure import INK, Figure, Panel, legend
 from topstory.report.records import Report
 from topstory.report.style import style_of
@@ -42,7 +43,6 @@ def over_time(report: Report) -> Figure | None:
         "xaxis": {"title": {"text": "time (UTC)" if timed else "event"}},
         "yaxis": {"title": {"text": "CTR / random's CTR over the whole log"}},
     }
-    shown = ("egreedy", "ucb", "ucb-seg", "linucb-disjoint", "linucb-hybrid")
     return Figure(
         "over_time",
         "CTR over time",
@@ -50,5 +50,18 @@ def over_time(report: Report) -> Figure | None:
         "a name to show or hide a policy.",
         (Panel("deployment bucket", {"data": [*lines, random], "layout": axes}),),
         legend(report),
-        hidden=tuple(each.policy for each in report.series if each.policy not in shown),
+        hidden=tuple(each.policy for each in report.series if not _visible(each.policy)),
     )
+
+
+def _visible(policy: str) -> bool:
+    """Whether a policy is shown at first: a dozen lines are too many.
+
+    Hidden are the models that Figure 3 leaves out, and ε-greedy (drawn pale) with user features.
+
+    >>> [_visible(policy) for policy in ("egreedy", "egreedy-seg", "ucb-seg", "ucb-warm")]
+    [True, False, True, False]
+    """
+    entry = REGISTRY[policy]
+    pale = entry.explorer.opacity < 1
+    return entry.model.panel is not None and not (pale and entry.contextual)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from topstory.report.figures.figure import BUCKETS, INK, Figure, Panel, Spec, legend
 from topstory.report.records import Number, Report
-from topstory.report.style import style_of
+from topstory.report.style import explorers, style_of
 from topstory.report.wording import between, share
 
 
@@ -53,12 +53,19 @@ def by_size(report: Report) -> Figure:
         "figure4",
         "Figure 4. Data size",
         "Relative CTR on the evaluation log by the share of the data that was learned from. Bars "
-        "start at 1, the random policy. Pale bars: ε-greedy; full bars: upper confidence bounds. "
-        "Whiskers: 95 % intervals.",
+        f"start at 1, the random policy. {_opacities(report)}. Whiskers: 95 % intervals.",
         tuple(panels),
         legend(report),
         wide=True,
     )
+
+
+def _opacities(report: Report) -> str:
+    """Which explorers have pale bars, and which have full ones."""
+    titles: dict[str, list[str]] = {"Pale": [], "Full": []}
+    for explorer in explorers(row.policy for row in report.table.rows):
+        titles["Pale" if explorer.opacity < 1 else "Full"].append(explorer.title)
+    return ". ".join(f"{name} bars: {', '.join(each)}" for name, each in titles.items() if each)
 
 
 def _whiskers(numbers: Sequence[Number]) -> Spec:

@@ -31,7 +31,7 @@ def membership_figure(found: Histogram, whose: str = "Users") -> Figure:
     return Figure(
         "figure5",
         "Figure 5. Largest memberships",
-        f"Users of the tuning log by their membership in the closest of the clusters: "
+        f"{whose} by their membership in the closest of the clusters: "
         f"{100 * found.above_half:.0f} % of them are above 0.5 (the paper: 85 %), "
         f"{100 * found.above_four_fifths:.0f} % above 0.8 (the paper: 40 %).",
         (Panel("largest membership", {"data": [bars], "layout": axes}),),

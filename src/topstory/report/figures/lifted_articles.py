@@ -6,7 +6,7 @@ from html import escape
 
 from topstory.report.figures.figure import INK, Figure, Panel, Spec
 from topstory.report.records import Report, Scatter
-from topstory.report.style import style_of
+from topstory.report.style import explorers, style_of
 from topstory.report.wording import percent
 
 
@@ -51,9 +51,15 @@ def lifted(report: Report) -> Figure | None:
         "The 50 articles that each policy chose most often, and at least 100 times, with all data: "
         "their relative CTR for a random user, and for the users that the policy chose them for in "
         "the learning bucket. Above the dotted line the policy found the right readers; the titles "
-        "give the average lift. Red crosses: ε-greedy; blue circles: upper confidence bounds.",
+        f"give the average lift. {_markers(report)}.",
         tuple(panels),
     )
+
+
+def _markers(report: Report) -> str:
+    """The marker of each explorer, in words."""
+    drawn = explorers(scatter.policy for scatter in report.scatters)
+    return ". ".join(f"{each.marker_name}: {each.title}" for each in drawn)
 
 
 def _cloud(cloud: Scatter) -> Spec:

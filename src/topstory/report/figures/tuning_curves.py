@@ -1,4 +1,4 @@
-"""Figure 2: relative CTR against ε or α on the tuning log."""
+"""Figure 2: relative CTR against each tuned parameter on the tuning log."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def tuning(report: Report) -> Figure:
     return Figure(
         "figure2",
         "Figure 2. Tuning curves",
-        "Relative CTR on the tuning log against ε or α; the ringed point was chosen. Dotted: "
-        "omniscient, which knows each article's CTR in hindsight but not the user.",
+        f"Relative CTR on the tuning log against {' or '.join(SYMBOLS.values())}; the ringed point "
+        "was chosen. Dotted: omniscient, which knows each article's CTR in hindsight but not the "
+        "user.",
         tuple(panels),
         legend(report),
         sizes=report.table.sizes,

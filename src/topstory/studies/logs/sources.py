@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from topstory.engines import Engine
-from topstory.evaluation.warm_start import FEWEST_EVENTS, split_first_tenth, warm_offset
+from topstory.evaluation.warm_start import MIN_EVENTS, split_first_tenth, warm_offset
 from topstory.events import EventLog
 from topstory.studies.logs.features import (
     DEFAULT_SUPPORT,
@@ -152,7 +152,7 @@ class OwnLogs:
 
 def check_exploration(tuning: EventLog, exploration: EventLog | None) -> None:
     """Raise if the offsets of warm policies need a first tenth, and the tuning log is too short."""
-    if exploration is None and 0 < len(tuning) < FEWEST_EVENTS:
+    if exploration is None and 0 < len(tuning) < MIN_EVENTS:
         raise ValueError(
             f"the tuning log's {len(tuning)} events are too few to fit the offsets of "
             "warm policies on a tenth of them; give an exploration log, a longer tuning log, or "

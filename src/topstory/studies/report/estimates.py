@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from topstory.evaluation import Bucket, Estimate
 from topstory.report import Number
+from topstory.report.records import finite
 
 
 def number_of(estimate: Estimate) -> Number:
@@ -24,8 +23,3 @@ def number_of(estimate: Estimate) -> Number:
 def relative_ctr(bucket: Bucket) -> Number:
     """The relative CTR of a single run."""
     return number_of(Estimate(bucket.relative_ctr, bucket.relative_interval))
-
-
-def finite(value: float) -> float | None:
-    """The value, if it is a finite number."""
-    return float(value) if math.isfinite(value) else None

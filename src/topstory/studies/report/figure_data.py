@@ -11,9 +11,10 @@ from topstory.evaluation.tuning import parameter_name
 from topstory.kernels.replay import PAYOFF, TRIALS
 from topstory.policies import REGISTRY
 from topstory.report import Curve, CurvePoint, Histogram, Lifted, Ridge, Scatter, Series
+from topstory.report.records import finite
 from topstory.studies.logs.summaries import HISTOGRAM_BINS, Memberships
 from topstory.studies.report.candidates import Candidates
-from topstory.studies.report.estimates import finite, number_of
+from topstory.studies.report.estimates import number_of
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study

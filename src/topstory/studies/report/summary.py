@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from topstory.evaluation.comparison import BASELINE
-from topstory.policies.registry import SYMBOLS
+from topstory.policies.registry import EXPLORERS, REGISTRY, SYMBOLS
 from topstory.report import Number, Ridge, Scatter
 from topstory.studies.logs.warnings import join_names
 from topstory.studies.report.candidates import (
@@ -126,13 +126,16 @@ def _hindsight(candidates: Candidates, all_data: Sequence[Candidate]) -> Iterato
 
 
 def _exploration(all_data: Sequence[Candidate]) -> Iterator[str]:
-    rows = {each.policy: each for each in all_data if "ridge" not in each.parameters}
+    rows = {
+        (REGISTRY[each.policy].model, REGISTRY[each.policy].explorer): each
+        for each in all_data
+        if "ridge" not in each.parameters
+    }
     more = less = pairs = 0
-    for name, row in rows.items():
-        guided = rows.get(name.replace("egreedy", "ucb")) or rows.get(
-            name.replace("egreedy", "linucb")
-        )
-        if name.startswith("egreedy") and guided is not None and row.ctr(LEARNING).value:
+    for (model, explorer), row in rows.items():
+        guided = rows.get((model, EXPLORERS["upper-confidence"]))
+        unguided = explorer is EXPLORERS["epsilon-greedy"]
+        if unguided and guided is not None and row.ctr(LEARNING).value:
             pairs += 1
             more += significant(guided.over(row, LEARNING))
             less += significant(row.over(guided, LEARNING))

@@ -105,13 +105,13 @@ def test_the_log_and_the_report_are_the_same_to_the_byte(tmp_path: Path, format:
 def test_strict_names_the_same_row(tmp_path: Path, format: str) -> None:
     given, out = files(tmp_path, format), tmp_path / "log"
     given[0].write_bytes(b"".join(MAKERS[format](row) for row in range(9)))
-    told = []
+    printed = []
     for workers in (1, 2):
         with pytest.raises(BadRow) as caught:
             import_log(format, given, out, strict=True, workers=workers)
-        told.append(str(caught.value))
-    assert told[0] == told[1]
-    assert "cut.gz:" in told[0]
+        printed.append(str(caught.value))
+    assert printed[0] == printed[1]
+    assert "cut.gz:" in printed[0]
     assert not out.exists()
     assert multiprocessing.active_children() == []
 
@@ -141,7 +141,7 @@ def test_an_error_in_a_process_is_the_imports_error(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [endless, good]
 
 
-def test_a_process_that_dies_is_told() -> None:
+def test_a_process_that_dies_is_reported() -> None:
     block = (Path("day.txt"), LineBlock(1, b"x"))
     with (
         ParserProcesses(1, partial(os._exit, 3)) as crew,
@@ -170,11 +170,11 @@ def test_no_process_outlives_an_import_that_is_ended(tmp_path: Path, how: signal
         os.killpg(process.pid, how)
     else:
         process.send_signal(how)
-    _, told = process.communicate(timeout=60)
+    _, printed = process.communicate(timeout=60)
     assert len(children) == 3
     assert psutil.wait_procs(children, timeout=30)[1] == []
     if how is signal.SIGINT:
-        assert (process.returncode, told) == (130, b"interrupted\n")
+        assert (process.returncode, printed) == (130, b"interrupted\n")
         assert list(tmp_path.iterdir()) == [file]
 
 

@@ -115,7 +115,7 @@ def test_lines_not_to_be_learned_from_are_left_out_and_counted(tmp_path: Path) -
     assert (faults.notes, faults.counts) == ({}, {})
 
 
-def test_pdrop_is_told(tmp_path: Path) -> None:
+def test_pdrop_is_reported(tmp_path: Path) -> None:
     faults = Faults(strict=True)
     assert len(log_of(tmp_path, line(pdrop=0.5), line(pdrop=0), faults=faults)) == 2
     assert list(faults.notes.values()) == [1]

@@ -52,7 +52,6 @@ class ObdReader:
     """
 
     name = "obd"
-    about = "Open Bandit Dataset: CSV, with item_context.csv beside it"
     options: Mapping[str, str] = {
         "item_context": f"the file of items (default: {ITEMS} beside the log)",
         "position": "1, 2 or 3: only what was shown at that place (default: all)",

@@ -23,7 +23,6 @@ class LineReader(ABC):
     """A `FormatReader` whose rows are a line each, or a few lines."""
 
     name: str
-    about: str
     options: Mapping[str, str]
     parallel = True
     described = False  # whether each row describes its articles, and so may contradict others

@@ -52,7 +52,7 @@ class ParsedRows:
     users: npt.NDArray[np.float32] | SparseContexts  # (n, d)
     pools: PoolTable
     pool: npt.NDArray[np.int32]  # (n,)
-    position: npt.NDArray[np.int32]  # (n,) of the shown article in its pool, or NOWHERE
+    position: npt.NDArray[np.int32]  # (n,) of the shown article in its pool, or NOT_IN_POOL
     payoff: npt.NDArray[np.float64]  # (n,)
     propensity: npt.NDArray[np.float64] | None  # (n,) None: 1 / the pool's size
     micros: npt.NDArray[np.int64] | None  # (n,) None: untimed

@@ -25,7 +25,6 @@ class CsvReader:
     """
 
     name = "csv"
-    about = "plain layout: CSV with a header, pools as a|b|c"
     options = OPTIONS
     parallel = False
 

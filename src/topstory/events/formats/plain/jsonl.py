@@ -57,7 +57,6 @@ class JsonlReader(LineReader):
     """
 
     name = "jsonl"
-    about = "plain layout: one JSON object a line"
     options = OPTIONS
 
     def parser(self, options: Mapping[str, Any], first_event: FirstEvent) -> LineParser:

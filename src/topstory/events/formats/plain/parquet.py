@@ -31,7 +31,6 @@ class ParquetReader:
     """
 
     name = "parquet"
-    about = "plain layout: Parquet, users and pools as lists"
     options = OPTIONS
     parallel = False
 

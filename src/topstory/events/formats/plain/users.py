@@ -71,7 +71,7 @@ class UserChecker:
         self._first_event, self._constant = first_event, constant
 
     def check(self, user: list[float] | SparseUser) -> list[float] | list[int]:
-        """The user's row, for `stack`; raises NoEvent."""
+        """The user's row, for `stack`; raises NotAnEvent."""
         sparse = isinstance(user, SparseUser)
         width = user.dimension if isinstance(user, SparseUser) else len(user)
         if not 1 <= width < 1 << 31:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from topstory.events.columns.array_record import Floats
 from topstory.events.columns.times import LATEST, SECOND, parse_time
 
 Column = Any  # any array of pyarrow, whose stubs have a type for each
-Floats = npt.NDArray[np.float64]
 INVALID_TIME = LATEST + 1  # a time that no event can have
 
 

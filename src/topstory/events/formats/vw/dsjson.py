@@ -37,7 +37,6 @@ class DsjsonReader(LineReader):
     """
 
     name = "dsjson"
-    about = "Vowpal Wabbit: decision-service JSON lines"
     options: Mapping[str, str] = {
         "dimensions": "length of the hashed vectors, the constant included (default 32)",
         "features": "hash (default), or arrays: the arrays of numbers are the vectors",

@@ -61,7 +61,7 @@ _ACTIONS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def decode(line: bytes) -> tuple[LoggedDecision, dict[str, msgspec.Raw]]:
-    """The decision, and its context by keys; raises NoEvent.
+    """The decision, and its context by keys; raises NotAnEvent.
 
     >>> line = b'{"_label_cost": -1, "_label_probability": 0.5, "_label_Action": 2, '
     >>> line += b'"c": {"User": {"age": 3}, "_multi": [{"id": "a"}, {"id": "b"}]}}'
@@ -85,7 +85,7 @@ def shared_features(context: dict[str, msgspec.Raw]) -> list[Named]:
 
 
 def actions(multi: bytes) -> list[bytes]:
-    """The texts of the actions in `_multi`; raises NoEvent.
+    """The texts of the actions in `_multi`; raises NotAnEvent.
 
     >>> actions(b'[{"id": "a"}, {"id": "b"}]')
     [b'{"id": "a"}', b'{"id": "b"}']
@@ -120,7 +120,7 @@ def id_and_features(action: Any, path: Names | None) -> tuple[str, list[Named]]:
 
 
 def parse_json(raw: msgspec.Raw | bytes) -> Any:
-    """Any JSON; raises NoEvent."""
+    """Any JSON; raises NotAnEvent."""
     return _checked(_ANY, raw)
 
 

@@ -33,7 +33,6 @@ class VwReader(LineReader):
     """
 
     name = "vw"
-    about = "Vowpal Wabbit: text with action-dependent features (cb_adf)"
     options: Mapping[str, str] = {
         "dimensions": "length of the hashed vectors, the constant included (default 32)",
         "id": "what names an action: tag, hash (made of its features), or a feature such as "

@@ -26,7 +26,6 @@ class R6AReader:
     """Reads `time article click |user 2:… 3:… 4:… 5:… 6:… 1:1 |article 2:… … 1:1 |article …`."""
 
     name = "r6a"
-    about = "Yahoo! Front Page Today Module, version 1 (R6A, 2009)"
     options: Mapping[str, str] = {}
     parallel = False
 

@@ -27,7 +27,6 @@ class R6BReader:
     """Reads `time article click |user 1 11 13 16 |id-552077 |id-555224 …`."""
 
     name = "r6b"
-    about = "Yahoo! Front Page Today Module, version 2 (R6B, 2011)"
     options: Mapping[str, str] = {}
     parallel = False
 
