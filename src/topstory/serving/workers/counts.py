@@ -1,4 +1,4 @@
-"""RequestCounts that workers have answered, reported to the learner, which shows the sum."""
+"""Counts of the requests that workers answered, reported to the learner, which shows the sum."""
 
 from __future__ import annotations
 

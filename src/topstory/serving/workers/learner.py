@@ -90,13 +90,13 @@ class RemoteProposal:
         return [self._message.decided[place] for place in places]
 
     def made(self, places: Sequence[int], first: int, decided: Sequence[Decided]) -> None:
-        """SendMessage the numbers of decisions."""
+        """Send the numbers of decisions."""
         for begin, count in _runs(places):
             self._send(Taken(self._message.first + begin, count, first))
             first += count
 
     def earlier(self, place: int, number: int, decided: Decided) -> None:
-        """SendMessage the decision of an earlier, equal request."""
+        """Send the decision of an earlier, equal request."""
         self._send(Earlier(self._message.first + place, number, decided))
 
     def outdated(self, places: Sequence[int]) -> None:
@@ -107,7 +107,7 @@ class RemoteProposal:
             self._send(Outdated(self._message.first + begin, count))
 
     def denied(self, places: Sequence[int], error: ApiError) -> None:
-        """SendMessage an error."""
+        """Send an error."""
         _deny(self._send, self._message.first, places, error)
 
 
@@ -124,7 +124,7 @@ class RemotePayments:
         self._send(Settled(numbers, [repeated] * len(numbers)))
 
     def denied(self, places: Sequence[int], error: ApiError) -> None:
-        """SendMessage an error."""
+        """Send an error."""
         _deny(self._send, self._first, places, error)
 
 

@@ -50,7 +50,7 @@ class WorkerHandle:
     async def talk(
         self, config: Config, make: MakeLearner, counted: Callable[[Counted], None]
     ) -> None:
-        """SendMessage it the configuration, and answer what it asks from now on."""
+        """Send it the configuration, and answer what it asks from now on."""
         self._counted = counted
         link = self._link = Link(from_worker, self._received, self.gone.set)
         self._learner = make(link.send)
