@@ -67,9 +67,9 @@ class Sequencer:
             return
         if self.turns.delayed:
             self.turns.served(pool, proposal.source)
-        new, twins = places, places[:0]
+        new, duplicates = places, places[:0]
         if any(proposal.requests):
-            new, twins = self._answer_repeats(proposal, is_current, places, at, checked)
+            new, duplicates = self._answer_repeats(proposal, is_current, places, at, checked)
         if new:
             try:
                 self._decide(proposal, new, at)
@@ -77,8 +77,8 @@ class Sequencer:
                 proposal.denied(new, error)
             except Exception:
                 proposal.denied(new, unexpected())
-        if twins:  # the first of each is made by now
-            self.propose(proposal, is_current, twins, checked)
+        if duplicates:  # the first of each is made by now
+            self.propose(proposal, is_current, duplicates, checked)
 
     def _decide(self, proposal: Proposal, places: Sequence[int], at: int) -> None:
         ledger = self._ledger
@@ -106,14 +106,14 @@ class Sequencer:
 
         Returns the places of new ones, and those of copies of new ones.
         """
-        new, twins = [], []
+        new, duplicates = [], []
         seen: set[str] = set()
         for place in places:
             request = proposal.requests[place]
             if request is None:
                 new.append(place)
             elif request in seen:
-                twins.append(place)
+                duplicates.append(place)
             else:
                 seen.add(request)
                 one = _OneRequest(proposal, place, request, is_current)
@@ -124,7 +124,7 @@ class Sequencer:
                     one.refuse(error)
                 except Exception:
                     one.refuse(unexpected())
-        return new, twins
+        return new, duplicates
 
     def _answer_repeat(self, one: _OneRequest, at: int, checked: int) -> bool:
         """Whether it is taken care of: decided before, or being looked up."""
