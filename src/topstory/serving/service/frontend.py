@@ -107,6 +107,10 @@ class DecisionBatch:
         self.source, self.pool, self._pending = source, pending[0].pool, pending
         self.requests = [each.request.request for each in pending]
 
+    def is_current(self, at: int) -> bool:
+        """Yes: it is scored when `decide` is called, from the newest state in view."""
+        return True
+
     def wanted(self, place: int) -> Wanted:
         """What the request is for."""
         each = self._pending[place]

@@ -42,6 +42,10 @@ class Proposal(Protocol):
         """The clients' request ids, by place."""
         ...
 
+    def is_current(self, at: int) -> bool:
+        """Whether it saw the pool as it is at this time; if not, it is outdated."""
+        ...
+
     def wanted(self, place: int) -> Wanted:
         """What the request is for: a repeated one must be for the same."""
         ...

@@ -45,8 +45,7 @@ class Learner:
     def received(self, message: FromWorker) -> None:
         """Pass on what the worker asks."""
         if isinstance(message, Proposed):
-            proposal = RemoteProposal(message, self, self._publisher, self._send)
-            self._sequencer.propose(proposal, proposal.is_current)
+            self._sequencer.propose(RemoteProposal(message, self, self._publisher, self._send))
         elif isinstance(message, Paying):
             self._sequencer.pay(RemotePayments(message, self._send))
         elif isinstance(message, Forwarded):
