@@ -27,7 +27,7 @@ from topstory.serving.service.frontend import FrontEnd
 from topstory.serving.service.replies import Awaited
 from topstory.serving.service.service import Service
 from topstory.serving.service.transport import LocalProposal, Payments
-from topstory.serving.service.view import View, VisibleState
+from topstory.serving.service.view import VisibleState
 from topstory.serving.workers.learner import Learner
 from topstory.serving.workers.shared_memory.double_buffer import Reader
 from topstory.serving.workers.shared_memory.mapped_view import MappedView
@@ -53,8 +53,7 @@ class Remote:
             publisher.publish()
 
         service.ledger.on_applied = publish
-        mapped = MappedView(told, Reader(publisher.writer.descriptors))
-        self.view: View = Timed(mapped, service)
+        self.view = Timed(told, Reader(publisher.writer.descriptors), service)
         self.transport = SocketTransport(self.view, self._to(from_worker, lambda: self.learner))
         self.learner = Learner(
             service.sequencer, publisher, nothing, nothing, self._to(from_learner, self._transport)
@@ -74,11 +73,12 @@ class Remote:
         return send
 
 
-class Timed:
+class Timed(MappedView):
     """A mapped view whose clock stands still with the service's."""
 
-    def __init__(self, view: MappedView, service: Service) -> None:
-        self.read, self._service = view.read, service
+    def __init__(self, settings: Config, reader: Reader, service: Service) -> None:
+        super().__init__(settings, reader)
+        self._service = service
 
     def now(self) -> int:
         return self._service.clock.now()
@@ -199,7 +199,7 @@ class Fake:
 class NoView:
     """A view that nobody has to look through."""
 
-    def read(self, work: Callable[[VisibleState], Any]) -> Any:
+    def latest(self) -> VisibleState:
         raise AssertionError("nothing is scored before the transport asks for it")
 
     def now(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from functools import partial
 from struct import Struct
 from typing import NamedTuple
 
@@ -99,9 +98,7 @@ class FrontEnd:
 class DecisionBatch:
     """Requests to one pool: how to decide for them, and where the outcomes go."""
 
-    __slots__ = ("_pending", "pool", "requests", "scored_from", "source")
-
-    scored_from: VisibleState  # what it was scored from
+    __slots__ = ("_pending", "pool", "requests", "source")
 
     def __init__(self, source: FrontEnd, pending: list[PendingRequest]) -> None:
         self.source, self.pool, self._pending = source, pending[0].pool, pending
@@ -118,20 +115,21 @@ class DecisionBatch:
         return self.pool, user, each.request.exclude, each.request.slots
 
     def decide(
-        self, places: Sequence[int], first: int, at: int, drawn: bool = False
+        self,
+        places: Sequence[int],
+        first: int,
+        at: int,
+        state: VisibleState | None = None,
+        drawn: bool = False,
     ) -> list[Decided]:
-        """Score and choose, from the newest state in view.
+        """Score and choose, from this state or the newest in view.
 
         Randomness depends on the decisions' numbers, counted from `first`. `drawn`: those are not
         their own, which are not known yet, so records have to keep them.
         """
-        return self.source.view.read(partial(self._decide, places, first, at, drawn))
-
-    def _decide(
-        self, places: Sequence[int], first: int, at: int, drawn: bool, state: VisibleState
-    ) -> list[Decided]:
-        self.scored_from = state
-        decider, source = state.deciders[self.pool], self.source
+        source = self.source
+        state = state or source.view.latest()
+        decider = state.deciders[self.pool]
         pending = [self._pending[place] for place in places]
         traffic, request = decider.traffic, pending[0].request
         # Without a visitor or request id, every request counts as a new visitor.

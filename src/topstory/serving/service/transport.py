@@ -102,15 +102,18 @@ class Payments(Protocol):
 class LocalProposal(Proposal, Protocol):
     """A proposal where it is made: a transport may have it scored before it is sent."""
 
-    @property
-    def scored_from(self) -> VisibleState:
-        """What it was scored from."""
-        ...
-
     def decide(
-        self, places: Sequence[int], first: int, at: int, drawn: bool = False
+        self,
+        places: Sequence[int],
+        first: int,
+        at: int,
+        state: VisibleState | None = None,
+        drawn: bool = False,
     ) -> Sequence[Decided]:
-        """As above; `drawn`: these are not the decisions' own numbers, so records keep them."""
+        """As above, from this state if one is given.
+
+        `drawn`: these are not the decisions' own numbers, so records keep them.
+        """
         ...
 
 

@@ -19,6 +19,7 @@ from topstory.serving.workers.wire import (
     Earlier,
     Forwarded,
     FromWorker,
+    NothingToShow,
     Outdated,
     Paying,
     Proposed,
@@ -44,7 +45,7 @@ class Learner:
 
     def received(self, message: FromWorker) -> None:
         """Pass on what the worker asks."""
-        if isinstance(message, Proposed):
+        if isinstance(message, Proposed | NothingToShow):
             self._sequencer.propose(RemoteProposal(message, self, self._publisher, self._send))
         elif isinstance(message, Paying):
             self._sequencer.pay(RemotePayments(message, self._send))
@@ -65,11 +66,19 @@ class RemoteProposal:
     """Stands in for a worker's proposal, which was scored there."""
 
     def __init__(
-        self, message: Proposed, source: Learner, publisher: Publisher, send: SendMessage
+        self,
+        message: Proposed | NothingToShow,
+        source: Learner,
+        publisher: Publisher,
+        send: SendMessage,
     ) -> None:
         self.pool, self.source, self._send = message.pool, source, send
-        self.requests = [each.request for each in message.decided]
         self._message, self._publisher = message, publisher
+        self.requests: Sequence[str | None]
+        if isinstance(message, Proposed):
+            self.requests = [each.request for each in message.decided]
+        else:
+            self.requests = [request for request, _ in message.requests]
 
     def is_current(self, at: int) -> bool:
         """Whether the worker saw the pool as it is, and its list of articles holds at this time."""
@@ -79,14 +88,18 @@ class RemoteProposal:
 
     def wanted(self, place: int) -> Wanted:
         """What the request is for."""
-        decided = self._message.decided[place]
+        message = self._message
+        if isinstance(message, NothingToShow):
+            return message.requests[place][1]
+        decided = message.decided[place]
         return decided.pool, decided.user, decided.exclude, decided.slots
 
     def decide(self, places: Sequence[int], first: int, at: int) -> Sequence[Decided]:
         """The worker has decided; ApiError if it had nothing to show."""
-        if self._message.refused is not None:
-            raise ApiError(*self._message.refused)
-        return [self._message.decided[place] for place in places]
+        message = self._message
+        if isinstance(message, NothingToShow):
+            raise ApiError(*message.error)
+        return [message.decided[place] for place in places]
 
     def made(self, places: Sequence[int], first: int, decided: Sequence[Decided]) -> None:
         """Send the numbers of decisions."""
