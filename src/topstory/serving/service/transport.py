@@ -5,6 +5,9 @@ In one process the sequencer itself is the transport: `propose` and `pay` are pl
 two are apart, a transport has an end on either side. The end at the front end scores a proposal at
 once and sends the decisions; the end at the sequencer stands in for the proposal there. A new
 transport implements these protocols; the front end and the sequencer stay as they are.
+
+Edits take no transport: they are made beside the sequencer, and a front end in another process
+forwards them there as HTTP requests (`workers.forwarding`).
 """
 
 from __future__ import annotations
