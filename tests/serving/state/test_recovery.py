@@ -100,7 +100,7 @@ def test_a_snapshot_that_was_being_written_does_not_count(tmp_path: Path) -> Non
     told = config(tmp_path)
     before = run(told, with_snapshots)
     newest = Snapshots(tmp_path / "snapshots").numbers()[0]
-    half = tmp_path / "snapshots" / f".{newest + 5:012d}.part"
+    half = tmp_path / "snapshots" / f".{newest + 5:012d}.writing-0"
     shutil.copytree(tmp_path / "snapshots" / f"{newest:012d}", half)
     (half / "state.json").unlink()
     assert fingerprint(told) == before

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from topstory.files import sync
+from topstory.files import replaced_folder, sync
 from topstory.policies import Policy
 from topstory.serving.state.pool import Article, Pool
 from topstory.serving.state.state import State
@@ -103,15 +103,10 @@ class Snapshots:
             target = self.path(picture.number)
             if target.exists():
                 return target
-            unfinished = self.folder / f".{target.name}.part"
-            shutil.rmtree(unfinished, ignore_errors=True)
-            unfinished.mkdir()
-            try:
-                self._fill(unfinished, picture)
-                unfinished.rename(target)
-                sync(self.folder)
-            finally:
-                shutil.rmtree(unfinished, ignore_errors=True)
+            with replaced_folder(target, _never_replaced) as fresh:
+                self._fill(fresh, picture)
+            # Records that it contains may be pruned: unlike other folders, it must be on the disk.
+            sync(self.folder)
             for number in self.numbers()[KEPT_SNAPSHOTS:]:
                 shutil.rmtree(self.path(number), ignore_errors=True)
             return target
@@ -176,6 +171,10 @@ class Snapshots:
             pool.articles, pool.tally = facts.articles, facts.tally
             state.pools[name] = pool
         return state
+
+
+def _never_replaced(snapshot: Path) -> None:
+    raise FileExistsError(f"{snapshot}: this snapshot exists already")
 
 
 def checksum(path: Path) -> str:
