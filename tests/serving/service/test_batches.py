@@ -99,8 +99,8 @@ def test_a_reply_that_fails_keeps_no_other_from_its_answer(tmp_path: Path, decis
     async def work(service: Service) -> None:
         await add_articles(service, 2)
         asked, other = DecideRequest(user=(0.2, 0.3, 0.5, 1.0)), Awaited[Decision]()
-        service.ask(asked, Broken())
-        service.ask(asked, other)
+        service.front.ask(asked, Broken())
+        service.front.ask(asked, other)
         made = await asyncio.wait_for(other.answer, 10)
         assert made.article in {"article-0", "article-1"}
 

@@ -88,21 +88,21 @@ class FrontEnd:
             (others if each.request.slots > 1 or each.request.exclude else plain).append(each)
         for plain, others in pools.values():
             for group in ([plain] if plain else []) + [[each] for each in others]:
-                batch = DecisionBatch(self, group)
+                ids = [each.request.request for each in group]
+                batch = DecisionBatch(self, group[0].pool, ids, group)
                 try:
                     self._transport.propose(batch)
                 except Exception:
                     batch.denied(range(len(group)), unexpected())
 
 
-class DecisionBatch:
+class DecisionBatch(msgspec.Struct, eq=False):
     """Requests to one pool: how to decide for them, and where the outcomes go."""
 
-    __slots__ = ("_pending", "pool", "requests", "source")
-
-    def __init__(self, source: FrontEnd, pending: list[PendingRequest]) -> None:
-        self.source, self.pool, self._pending = source, pending[0].pool, pending
-        self.requests = [each.request.request for each in pending]
+    source: FrontEnd
+    pool: str
+    requests: list[str | None]  # their ids
+    pending: list[PendingRequest]
 
     def is_current(self, at: int) -> bool:
         """Yes: it is scored when `decide` is called, from the newest state in view."""
@@ -110,7 +110,7 @@ class DecisionBatch:
 
     def wanted(self, place: int) -> Wanted:
         """What the request is for."""
-        each = self._pending[place]
+        each = self.pending[place]
         user = self.source.pack(*each.user)
         return self.pool, user, each.request.exclude, each.request.slots
 
@@ -130,7 +130,7 @@ class DecisionBatch:
         source = self.source
         state = state or source.view.latest()
         decider = state.deciders[self.pool]
-        pending = [self._pending[place] for place in places]
+        pending = [self.pending[place] for place in places]
         traffic, request = decider.traffic, pending[0].request
         # Without a visitor or request id, every request counts as a new visitor.
         buckets = [
@@ -167,7 +167,7 @@ class DecisionBatch:
 
     def made(self, places: Sequence[int], first: int, decided: Sequence[Decided]) -> None:
         """Answer with decisions, numbered from `first`."""
-        signer, pending = self.source.signer, self._pending
+        signer, pending = self.source.signer, self.pending
         for i, place in enumerate(places):
             try:
                 pending[place].reply.grant(issued(signer, first + i, decided[i]))
@@ -180,13 +180,13 @@ class DecisionBatch:
 
     def outdated(self, places: Sequence[int]) -> None:
         """Decide again, from the pool as it is by now."""
-        self.source.ask_again([self._pending[place] for place in places])
+        self.source.ask_again([self.pending[place] for place in places])
 
     def denied(self, places: Sequence[int], error: ApiError) -> None:
         """Answer with an error."""
         for place in places:
             try:
-                self._pending[place].reply.refuse(error)
+                self.pending[place].reply.refuse(error)
             except Exception:
                 log.exception("an answer could not be delivered")
 

@@ -254,7 +254,7 @@ def test_requests_that_fail_before_they_are_complete_are_counted() -> None:
     for requests, (_, _, route, status) in zip(uvloop.run(all_work()), cases, strict=True):
         assert requests.statuses[route, status] == 1
         # They have no latency: they were never complete.
-        assert not sum(requests.latency(route).counts)
+        assert not sum(requests.latencies[route].counts)
 
 
 def test_latency_is_measured_from_the_last_byte_of_the_request(

@@ -24,9 +24,6 @@ class HeaderCache:
     def __init__(self) -> None:
         self._heads: dict[bytes, KnownHead] = {}
 
-    def __len__(self) -> int:
-        return len(self._heads)
-
     def find(self, data: bytes) -> tuple[KnownHead, bytes] | None:
         """The head and the body, if `data` is exactly one request with a known head."""
         end = data.find(_END) + len(_END)
