@@ -73,8 +73,8 @@ def run(quick: bool) -> Section:
                 )
         say("")
     figures = {
-        key: {name: median(each[name] for each in told) for name in told[0]}
-        for key, told in found.items()
+        key: {name: median(each[name] for each in measured) for name in measured[0]}
+        for key, measured in found.items()
     }
     for connections, kind in product((CONNECTIONS, MANY), KINDS):
         alone, both = (found[connections, kind, name] for name in ("one process", "two"))
@@ -89,7 +89,7 @@ def run(quick: bool) -> Section:
         "journal's thread included; machine is the share of all cores that were busy, whoever used "
         "them: near 100 % the cores are used, and on two of them the driver takes its part.",
     ]
-    named = {", ".join(map(str, key)): told for key, told in figures.items()}
+    named = {", ".join(map(str, key)): measured for key, measured in figures.items()}
     return Section(tables, named, notes)
 
 
@@ -117,19 +117,19 @@ def _table(figures: Figures, connections: int) -> Table:
     rows = [
         (
             f"{kind}, {processes}",
-            f"{told['rate']:,.0f}",
-            f"{told['rate'] / figures[connections, 'hello-world', processes]['rate']:.2f}",
-            f"{told['scaling']:.2f}" if "scaling" in told else "",
-            f"{told['most']:.2f}" if "most" in told else "",
-            f"{told['cpu'] * 1e6:,.0f}",
-            f"{told['server']:.2f}",
-            f"{told['main']:.0%}",
-            f"{told['driver']:.2f}",
-            f"{told['machine']:.0%}",
-            f"{told['p50'] * 1e3:.1f}",
-            f"{told['p99'] * 1e3:.1f}",
+            f"{measured['rate']:,.0f}",
+            f"{measured['rate'] / figures[connections, 'hello-world', processes]['rate']:.2f}",
+            f"{measured['scaling']:.2f}" if "scaling" in measured else "",
+            f"{measured['most']:.2f}" if "most" in measured else "",
+            f"{measured['cpu'] * 1e6:,.0f}",
+            f"{measured['server']:.2f}",
+            f"{measured['main']:.0%}",
+            f"{measured['driver']:.2f}",
+            f"{measured['machine']:.0%}",
+            f"{measured['p50'] * 1e3:.1f}",
+            f"{measured['p99'] * 1e3:.1f}",
         )
-        for (with_so_many, kind, processes), told in figures.items()
+        for (with_so_many, kind, processes), measured in figures.items()
         if with_so_many == connections
     ]
     return Table(
@@ -150,18 +150,18 @@ def _driven(target: Target, what: str, seconds: float, connections: int) -> dict
     before = target.each_cpu
     with load(target, what, seconds, connections) as driving:
         answer, _ = driving.communicate(made)
-    told = json.loads(answer)
-    if told["bad"]:
-        raise RuntimeError(f"{told['bad']} requests were refused")
+    measured = json.loads(answer)
+    if measured["bad"]:
+        raise RuntimeError(f"{measured['bad']} requests were refused")
     each = [after - then for after, then in zip(target.each_cpu, before, strict=True)]
     used = sum(each)
     return {
-        "rate": told["requests"] / told["seconds"],
-        "cpu": used / told["requests"],
-        "server": used / told["seconds"],
+        "rate": measured["requests"] / measured["seconds"],
+        "cpu": used / measured["requests"],
+        "server": used / measured["seconds"],
         "main": each[0] / used,
-        "driver": told["own"],
-        "machine": told["machine"],
-        "p50": told["p50"],
-        "p99": told["p99"],
+        "driver": measured["own"],
+        "machine": measured["machine"],
+        "p50": measured["p50"],
+        "p99": measured["p99"],
     }

@@ -14,7 +14,7 @@ from topstory.serving.api.messages import DecideRequest
 from topstory.serving.config.loading import BadConfig
 from topstory.serving.config.schema import Config
 from topstory.serving.service.service import Service
-from topstory.serving.state.snapshots import Picture, Snapshots
+from topstory.serving.state.snapshots import StateCopy, Snapshots
 from topstory.serving.upkeep.keeper import Keeper
 
 USER = (0.2, 0.3, 0.5, 1.0)
@@ -133,7 +133,7 @@ def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(
 def test_the_same_snapshot_written_twice_at_once_is_there_once(tmp_path: Path) -> None:
     """As when a service ends while it takes a snapshot: the end must not spoil it."""
     made = Made(config(tmp_path))
-    picture = Picture.of(made.service.state)
+    picture = StateCopy.of(made.service.state)
     made.crash()
     snapshots = Snapshots(tmp_path / "twice")
     for _ in range(20):

@@ -19,7 +19,7 @@ from topstory.serving.journal.records import Entry
 log = logging.getLogger("topstory.serving")
 T = TypeVar("T")
 
-LINGER_SECONDS = 0.005  # records for which nobody waits may wait this long for others
+LINGER_SECONDS = 0.005  # records without a waiting request may wait this long for others
 QUICK_SECONDS = 0.002  # shorter commits run in the event loop; longer ones are worth a thread
 PROBE_SECONDS = 1.0  # between two attempts to write, while the last one failed
 STATE_BEHIND = "the state does not match the journal: restart the service"
@@ -79,10 +79,10 @@ class GroupCommit:
         self._jobs: set[Future[Any]] = set()  # what the thread was given, and has not done
         self._waiting: list[Entry] = []
         self._next: Commit | None = None
-        self._awaited = False  # whether somebody waits for the next commit
+        self._awaited = False  # whether a request waits for the next commit
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "journal")
-        # A batch that may or may not be in the journal: the disk failed before it could tell.
+        # A batch that may be in the journal: the disk failed before the outcome was known.
         self.unconfirmed: list[Entry] = []
         self._resolving: Future[None] | None = None
         self.failing: str | None = None  # why the last commit failed
@@ -215,7 +215,7 @@ class GroupCommit:
             number, _ = self._journal.last()
             if number >= self.unconfirmed[-1].number:
                 self._apply_in_loop(self.unconfirmed)
-            self.unconfirmed = []  # not before it is applied: until then nobody may think it lost
+            self.unconfirmed = []  # not before it is applied: until then it must not count as lost
 
     def _apply_in_loop(self, batch: list[Entry]) -> None:
         """Apply a batch late, before any later one."""

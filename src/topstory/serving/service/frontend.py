@@ -36,9 +36,9 @@ class PendingRequest(NamedTuple):
 
 
 class FrontEnd:
-    """Answers clients; what lasts is up to the sequencer, wherever that is.
+    """Answers clients; the sequencer makes changes durable, wherever it is.
 
-    All who ask in one turn of the event loop are decided for together: by one kernel call for each
+    All requests of one turn of the event loop are decided together: by one kernel call for each
     pool, with one commit.
     """
 

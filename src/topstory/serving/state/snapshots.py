@@ -62,7 +62,7 @@ class Sealed(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Picture:
+class StateCopy:
     """A state as it was at one moment, to be written while the state itself goes on."""
 
     number: int
@@ -73,7 +73,7 @@ class Picture:
     facts: Mapping[str, bytes]  # articles, tallies and when they were taught, as JSON
 
     @classmethod
-    def of(cls, state: State) -> Picture:
+    def of(cls, state: State) -> StateCopy:
         """Copy what is going to change."""
         facts = {
             name: msgspec.json.encode([pool.articles, pool.tally, pool.taught])
@@ -96,7 +96,7 @@ class Snapshots:
         names = (entry.name for entry in self.folder.iterdir() if entry.name.isdigit())
         return sorted((int(name) for name in names), reverse=True)
 
-    def write(self, picture: Picture) -> Path:
+    def write(self, picture: StateCopy) -> Path:
         """Write a snapshot, and drop all but the last two."""
         # One at a time: a service that stops does not wait for the snapshot that it was taking.
         with self._writing:
@@ -123,7 +123,7 @@ class Snapshots:
         """The folder of a snapshot."""
         return self.folder / f"{number:012d}"
 
-    def _fill(self, folder: Path, picture: Picture) -> None:
+    def _fill(self, folder: Path, picture: StateCopy) -> None:
         pools = {}
         for name, policy in picture.policies.items():
             path = folder / f"{name}.safetensors"

@@ -56,8 +56,10 @@ class Learner:
 
     async def _forward(self, message: Forwarded) -> None:
         answer = await answered(self._app, message)
-        if self._publisher.begun:  # the editor waits for workers to load kernels, no visitor does
-            self._publisher.begun = False
+        if (
+            self._publisher.has_first_article
+        ):  # the editor waits for workers to load kernels, no visitor does
+            self._publisher.has_first_article = False
             await self._warm_up()
         self._send(answer)
 

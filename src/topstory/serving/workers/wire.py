@@ -1,7 +1,7 @@
 """The messages between workers and the learner: lists of these, as MessagePack.
 
-Every question has a number of the worker's own, `first` and those that follow it, and is answered
-by that number. What is asked in one turn of a worker's event loop goes into one message.
+Each worker numbers its requests: `first` and those that follow it. A reply names the number. All
+requests of one turn of a worker's event loop go into one message.
 """
 
 from __future__ import annotations
