@@ -30,9 +30,9 @@ def test_all_who_ask_in_one_turn_are_decided_for_by_one_kernel_call(
     sizes: list[int] = []
     plain = Decider.decide_all
 
-    def counted(decider: Decider, users: Any, *told: Any) -> Any:
+    def counted(decider: Decider, users: Any, *arguments: Any) -> Any:
         sizes.append(len(users))
-        return plain(decider, users, *told)
+        return plain(decider, users, *arguments)
 
     async def work(service: Service) -> None:
         await add_articles(service)
@@ -46,7 +46,7 @@ def test_all_who_ask_in_one_turn_are_decided_for_by_one_kernel_call(
 def test_an_error_while_deciding_together_leaves_nobody_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(*told: Any) -> Any:
+    def broken(*arguments: Any) -> Any:
         raise ArithmeticError("a mistake")
 
     async def work(service: Service) -> None:

@@ -96,15 +96,15 @@ class Snapshots:
         names = (entry.name for entry in self.folder.iterdir() if entry.name.isdigit())
         return sorted((int(name) for name in names), reverse=True)
 
-    def write(self, picture: StateCopy) -> Path:
+    def write(self, copy: StateCopy) -> Path:
         """Write a snapshot, and drop all but the last two."""
         # One at a time: a service that stops does not wait for the snapshot that it was taking.
         with self._writing:
-            target = self.path(picture.number)
+            target = self.path(copy.number)
             if target.exists():
                 return target
             with replaced_folder(target, _never_replaced) as fresh:
-                self._fill(fresh, picture)
+                self._fill(fresh, copy)
             # Records that it contains may be pruned: unlike other folders, it must be on the disk.
             sync(self.folder)
             for number in self.numbers()[KEPT_SNAPSHOTS:]:
@@ -123,12 +123,12 @@ class Snapshots:
         """The folder of a snapshot."""
         return self.folder / f"{number:012d}"
 
-    def _fill(self, folder: Path, picture: StateCopy) -> None:
+    def _fill(self, folder: Path, copy: StateCopy) -> None:
         pools = {}
-        for name, policy in picture.policies.items():
+        for name, policy in copy.policies.items():
             path = folder / f"{name}.safetensors"
             policy.save(path)
-            articles, tally, taught = msgspec.json.decode(picture.facts[name])
+            articles, tally, taught = msgspec.json.decode(copy.facts[name])
             pools[name] = {
                 **{"articles": articles, "tally": tally},
                 **{"checksum": checksum(path), "taught": taught},
@@ -137,10 +137,10 @@ class Snapshots:
             {
                 "format": FORMAT,
                 "version": VERSION,
-                "number": picture.number,
-                "at": picture.at,
-                "dimension": picture.dimension,
-                "config": picture.config,
+                "number": copy.number,
+                "at": copy.at,
+                "dimension": copy.dimension,
+                "config": copy.config,
                 "pools": pools,
             }
         )

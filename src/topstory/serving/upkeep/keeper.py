@@ -69,9 +69,9 @@ class Keeper:
         """Save the state, if it has changed."""
         if self._service.state.number == self.number or self._service.commits.broken:
             return
-        picture = StateCopy.of(self._service.state)
-        await asyncio.to_thread(self._snapshots.write, picture)
-        self.number, self.at = picture.number, self._service.clock.now()
+        copy = StateCopy.of(self._service.state)
+        await asyncio.to_thread(self._snapshots.write, copy)
+        self.number, self.at = copy.number, self._service.clock.now()
 
     async def archive(self) -> int:
         """Move old, final decisions to log folders; returns how many records were moved.

@@ -178,7 +178,7 @@ def test_a_last_answer_that_is_not_read_keeps_no_connection(
 
     async def work() -> None:
         async with connected(RequestCounts(), limits) as (client, protocol):
-            # More than is kept on the way, less than what a protocol is told of.
+            # More than is kept on the way, less than what a protocol is notified of.
             protocol.transport.write(b"x" * 60_000)
             assert protocol.transport.get_write_buffer_size() > 0
             client.send(ANONYMOUS + end + b"\r\n")
