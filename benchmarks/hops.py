@@ -81,11 +81,11 @@ class _Calls:
 def _visit(port: int, calls: _Calls) -> None:
     body = b'{"user": [0.1, 0.6, 0.1, 0.1, 0.1, 1.0], "visitor": "ann"}'
     head = b"POST /v1/decide HTTP/1.1\r\nhost: here\r\nauthorization: Bearer %b\r\n"
-    asked = (head + b"content-length: %d\r\n\r\n%b") % (KEY.encode(), len(body), body)
+    request = (head + b"content-length: %d\r\n\r\n%b") % (KEY.encode(), len(body), body)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         for number in range(-REQUESTS, REQUESTS):
             calls.on = number >= 0  # by then everything is warm
-            connection.sendall(asked)
+            connection.sendall(request)
             answer = connection.recv(65536)
             if not answer.startswith(b"HTTP/1.1 200"):
                 break
@@ -102,7 +102,7 @@ def main() -> None:
     config = vars(server)["Config"]  # found this way in older versions, too
     calls = _Calls()
 
-    def reported(sentence: str) -> None:
+    def print_line(sentence: str) -> None:
         port = re.search(r"http://127\.0\.0\.1:(\d+)", sentence)
         if port is None:
             return
@@ -113,7 +113,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         keys = [{"name": "visits", "sha256": sha256(KEY.encode()).hexdigest()}]
         settings = {"data": folder, "port": 0, "demo": True, "log_level": "warning", "keys": keys}
-        server.serve(msgspec.convert(settings, config), reported)
+        server.serve(msgspec.convert(settings, config), print_line)
         sys.setprofile(None)
     print(json.dumps(calls.each()))
 

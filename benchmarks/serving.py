@@ -60,14 +60,14 @@ def run(quick: bool) -> Section:
     rows = [
         (
             name,
-            f"{told['rate']:,.0f}",
-            f"{told['rate'] / base['rate']:.2f}",
-            f"{told['cpu'] * 1e6:,.0f}",
-            f"{base['cpu'] / told['cpu']:.2f}",
-            f"{told['p50'] * 1e3:.1f}",
-            f"{told['p99'] * 1e3:.1f}",
+            f"{measured['rate']:,.0f}",
+            f"{measured['rate'] / base['rate']:.2f}",
+            f"{measured['cpu'] * 1e6:,.0f}",
+            f"{base['cpu'] / measured['cpu']:.2f}",
+            f"{measured['p50'] * 1e3:.1f}",
+            f"{measured['p99'] * 1e3:.1f}",
         )
-        for name, told in figures.items()
+        for name, measured in figures.items()
     ]
     steady = figures["decide, durable"]["p99"]
     busy = max(each["own"] for rounds in found.values() for each in rounds)
@@ -102,8 +102,8 @@ def _driven(target: Target, what: str, seconds: float) -> dict[str, float]:
             made, _ = preparing.communicate()
     before = target.cpu
     with load(target, what, seconds) as driving:
-        told, _ = driving.communicate(made)
-    return _figures(json.loads(told), target.cpu - before)
+        measured, _ = driving.communicate(made)
+    return _figures(json.loads(measured), target.cpu - before)
 
 
 def _edited(target: Target, seconds: float) -> tuple[dict[str, float], int]:
@@ -117,17 +117,17 @@ def _edited(target: Target, seconds: float) -> tuple[dict[str, float], int]:
             if driving.poll() is None:
                 edits += 1
             client.put_article("front", f"more-{number}", ArticleRequest(features=features))
-        told, _ = driving.communicate()
-    return _figures(json.loads(told), target.cpu - before), edits
+        measured, _ = driving.communicate()
+    return _figures(json.loads(measured), target.cpu - before), edits
 
 
-def _figures(told: dict[str, float], used: float) -> dict[str, float]:
-    if told["bad"]:
-        raise RuntimeError(f"{told['bad']} requests were refused")
+def _figures(measured: dict[str, float], used: float) -> dict[str, float]:
+    if measured["bad"]:
+        raise RuntimeError(f"{measured['bad']} requests were refused")
     return {
-        "rate": told["requests"] / told["seconds"],
-        "cpu": used / told["requests"],
-        **{key: told[key] for key in ("p50", "p99", "own")},
+        "rate": measured["requests"] / measured["seconds"],
+        "cpu": used / measured["requests"],
+        **{key: measured[key] for key in ("p50", "p99", "own")},
     }
 
 

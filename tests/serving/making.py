@@ -28,18 +28,18 @@ SIGNER = Signer({"k1": bytes(32)})
 D, M = 4, 3
 
 
-def config(folder: Path, **told: Any) -> Config:
+def config(folder: Path, **overrides: Any) -> Config:
     """Four numbers a context, everything else by default."""
     base: dict[str, Any] = {"data": str(folder), "context": D, "policy": {"name": "linucb-hybrid"}}
-    return msgspec.convert({**base, **told}, Config)
+    return msgspec.convert({**base, **overrides}, Config)
 
 
 class Made:
     """A service, what it was opened with, and how to let it go as a crash would."""
 
-    def __init__(self, told: Config) -> None:
-        self.folder: DataFolder = open_folder(told)
-        self.service = Service(told, self.folder, SIGNER)
+    def __init__(self, settings: Config) -> None:
+        self.folder: DataFolder = open_folder(settings)
+        self.service = Service(settings, self.folder, SIGNER)
 
     def crash(self) -> None:
         """End without saving anything."""
@@ -48,9 +48,9 @@ class Made:
         self.folder.lock.close()
 
 
-def run(told: Config, work: Callable[[Service], Awaitable[T]]) -> T:
+def run(settings: Config, work: Callable[[Service], Awaitable[T]]) -> T:
     """Open a service, do something with it, and let it crash."""
-    made = Made(told)
+    made = Made(settings)
 
     async def inside() -> T:
         try:
@@ -64,13 +64,13 @@ def run(told: Config, work: Callable[[Service], Awaitable[T]]) -> T:
         made.crash()
 
 
-def folded(told: Config) -> State:
+def folded(settings: Config) -> State:
     """The state by a fresh fold of the whole journal, snapshots aside."""
-    folder = Path(told.data)
+    folder = Path(settings.data)
     empty = Snapshots(folder / "no-snapshots")
     journal = SqliteJournal(folder / "journal.sqlite")
     try:
-        return recover(journal, empty, Starts(folder / "start"), told.context)
+        return recover(journal, empty, Starts(folder / "start"), settings.context)
     finally:
         journal.close()
 

@@ -86,7 +86,7 @@ class Mixed:
         body = bodies[0] if wanted == 1 else f"[{', '.join(bodies)}]"
         return kind, paid, self._bytes("POST", "/v1/feedback", body)
 
-    def heard(self, kind: str, about: Any, status: int, body: bytes) -> None:
+    def received(self, kind: str, about: Any, status: int, body: bytes) -> None:
         """What came of it."""
         self.answers[kind] += 1
         if status != 200:
@@ -191,7 +191,7 @@ def drive(
                 each = by_number[number]
                 answer = each.answer()
                 if answer is not None:
-                    mixed.heard(each.kind, each.about, *answer)
+                    mixed.received(each.kind, each.about, *answer)
                     driven.took.append(perf_counter() - each.sent)
                     free.append(each)
         driven.seconds = elapsed

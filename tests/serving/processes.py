@@ -23,7 +23,7 @@ COMMAND = [sys.executable, "-c", MAIN, "serve"]
 class Served:
     """A service in a process of its own; `first` is run there before anything else."""
 
-    def __init__(self, folder: Path, first: str = "", **told: Any) -> None:
+    def __init__(self, folder: Path, first: str = "", **overrides: Any) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.data = folder, folder / "data"
         self.key, digest = new_key()
@@ -38,9 +38,9 @@ class Served:
                 {"name": "reader", "sha256": reading, "roles": ["read"]},
             ],
         }
-        self.told = {**base, **told}
+        self.settings = {**base, **overrides}
         self.config = folder / "topstory.toml"
-        self.config.write_text(as_toml(self.told))
+        self.config.write_text(as_toml(self.settings))
         self._command = [sys.executable, "-c", f"{first}\n{MAIN}", "serve"]
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
@@ -115,9 +115,9 @@ def _kilobytes(process: int, kind: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:"))
 
 
-def as_toml(told: dict[str, Any]) -> str:
+def as_toml(settings: dict[str, Any]) -> str:
     """Tables as inline ones: enough for a test, and what the environment takes too."""
-    return "".join(f"{key} = {_value(value)}\n" for key, value in told.items())
+    return "".join(f"{key} = {_value(value)}\n" for key, value in settings.items())
 
 
 def _value(value: Any) -> str:

@@ -52,8 +52,8 @@ class Load:
         self.changing: dict[str, str | None] = {}
         self._edits = 0
         # What was answered by then is known for good, if decisions are durable.
-        relaxed = served.told.get("journal", {}).get("decisions") == "relaxed"
-        expiring = served.told.get("window_seconds") == WINDOW
+        relaxed = served.settings.get("journal", {}).get("decisions") == "relaxed"
+        expiring = served.settings.get("window_seconds") == WINDOW
         self._may_be = {"unknown_decision"} if relaxed else set()
         self._may_be |= {"expired_decision"} if expiring else set()
 
@@ -135,9 +135,9 @@ async def outcome_of(client: ts.AsyncClient, decision: str, payoff: float) -> st
         return refused.reason
 
 
-def payoffs(told: Config) -> Counter[int]:
+def payoffs(settings: Config) -> Counter[int]:
     """How often each decision's payoff is in the journal."""
-    journal = SqliteJournal(Path(told.data) / "journal.sqlite")
+    journal = SqliteJournal(Path(settings.data) / "journal.sqlite")
     found = Counter(
         entry.record.decision for entry, _ in journal.read() if isinstance(entry.record, Paid)
     )
@@ -182,13 +182,13 @@ def test_no_acknowledged_payoff_is_lost_by_kill_9(
     with Served(tmp_path, journal=journal, workers=workers) as served:
         load, stats = killed(served, 0.4 if decisions == "durable" else 0.2)
         assert served.end() == 0
-    told = config(served.data)
+    settings = config(served.data)
     # Every payoff is there, once.
-    counted = payoffs(told)
+    counted = payoffs(settings)
     assert set(counted.values()) == {1}
     assert len(counted) == len(load.acknowledged)
     # What the service held is what a fresh fold of the whole journal gives, to the bit,
-    state = folded(told)
+    state = folded(settings)
     assert state.fingerprint() == stats.fingerprint
     total = sum(map(sum, state.pools["front"].tally.payoff))
     assert total == sum(load.acknowledged.values())
@@ -208,8 +208,8 @@ def test_an_archive_that_kill_9_interrupts_loses_nothing_and_has_nothing_twice(
     tmp_path: Path, workers: int
 ) -> None:
     journal: dict[str, Any] = {"snapshot_seconds": 0.2, "archive_days": 1e-6}
-    told = {"journal": journal, "window_seconds": WINDOW, "workers": workers}
-    with Served(tmp_path, ARCHIVING, **told) as served:
+    settings = {"journal": journal, "window_seconds": WINDOW, "workers": workers}
+    with Served(tmp_path, ARCHIVING, **settings) as served:
         load, _ = killed(served, 0.2)
         folder = served.data / "archive" / "front"
         with ts.Client(served.url, served.key, timeout=60) as client:

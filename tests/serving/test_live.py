@@ -106,10 +106,10 @@ def test_live_traffic_earns_what_the_world_pays_in_process(
     Student's t with 39 degrees of freedom once in 80,000 runs, and there are three comparisons.
     What live traffic learns late, as its clicks are on the way, is small beside them.
     """
-    told = {"name": NAME, "epsilon": EPSILON}
+    settings = {"name": NAME, "epsilon": EPSILON}
     pools: dict[str, dict[str, str]] = {pool: {} for pool in POOLS}
     with Served(
-        tmp_path, context=6, policy=told, traffic=SHARES, pools=pools, workers=workers
+        tmp_path, context=6, policy=settings, traffic=SHARES, pools=pools, workers=workers
     ) as served:
         live = asyncio.run(in_every_pool(served))
     earned = {

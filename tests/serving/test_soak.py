@@ -30,14 +30,14 @@ def test_half_of_capacity_leaves_memory_flat(tmp_path: Path, workers: int) -> No
     A run of a few seconds tells that all of this works: what is remembered fills up in it, so that
     it only may not need half as much again.
     """
-    told: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "limits": {"remembered": 2_000},
         "journal": {"snapshot_seconds": SECONDS / 20},
     }
     rounds = math.ceil(SECONDS / ROUND)
     capacities, halves, sizes = [], [], []
     random = np.random.default_rng(0)
-    with Served(tmp_path, **told, workers=workers) as served:
+    with Served(tmp_path, **settings, workers=workers) as served:
         with ts.Client(served.url, served.key, timeout=60) as client:
             for number in range(4):
                 said = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))

@@ -14,7 +14,7 @@ from topstory.serving.http.app import App, with_cors
 from topstory.serving.http.fast_path.exchange import FastRoutes
 from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
-from topstory.serving.http.sockets import Tell, announce, http_server, listen
+from topstory.serving.http.sockets import PrintLine, announce, http_server, listen
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, signer_of
 from topstory.serving.service.service import Service
@@ -23,8 +23,8 @@ from topstory.serving.state.warm_up import freeze_garbage_collector
 from topstory.serving.upkeep.keeper import Keeper
 
 
-def serve(config: Config, tell: Tell) -> None:
-    """Serve until a signal comes; `tell` prints what the operator should know."""
+def serve(config: Config, print_line: PrintLine) -> None:
+    """Serve until a signal comes; `print_line` prints what the operator should know."""
     logging.basicConfig(level=config.log_level.upper(), format="%(levelname)s %(name)s %(message)s")
     # The journal's thread gets the interpreter back from the event loop sooner than after 5 ms.
     sys.setswitchinterval(0.0005)
@@ -32,12 +32,12 @@ def serve(config: Config, tell: Tell) -> None:
     if config.workers > 1:
         from topstory.serving.workers.start import serve_with_workers
 
-        serve_with_workers(config, tell)
+        serve_with_workers(config, print_line)
         return
     (listening,) = listen(config)
     folder = open_folder(config)
     try:
-        keys, made = keys_of(config, tell)
+        keys, made = keys_of(config, print_line)
         service = Service(config, folder, signer_of(config))
         service.warm_up()
         freeze_garbage_collector()
@@ -48,7 +48,7 @@ def serve(config: Config, tell: Tell) -> None:
         app = App(service.front, guard, admin.router(lambda _: keeper.lifespan()), requests)
         fast_routes = FastRoutes(app.hot, requests, cors=bool(config.cors_origins))
         server = http_server(with_cors(app, config.cors_origins), config, fast_routes)
-        announce(tell, config, listening, made)
+        announce(print_line, config, listening, made)
         # uvicorn ends well on SIGTERM, and then raises it again: what is left here must still run.
         signal.signal(signal.SIGTERM, lambda number, frame: setattr(server, "should_exit", True))
         with suppress(KeyboardInterrupt):

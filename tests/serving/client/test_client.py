@@ -41,8 +41,8 @@ def whole(connection: socket.socket) -> bytes:
             return answer  # the other side closed the connection
         answer += piece
     head, _, body = answer.partition(b"\r\n\r\n")
-    told = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
-    while len(body) < int(told or b"0"):
+    length = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
+    while len(body) < int(length or b"0"):
         body += connection.recv(65_536)
     return head + b"\r\n\r\n" + body
 
@@ -187,16 +187,18 @@ def kept(served: Served) -> int:
     return sum(getattr(each.raddr, "port", None) == port for each in found)
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["the loop knows", "the loop does not know"])
+@pytest.mark.parametrize(
+    "notified", [True, False], ids=["the loop knows", "the loop does not know"]
+)
 def test_many_connections_that_were_closed_while_idle_cost_no_try(
-    forgetful: Served, told: bool
+    forgetful: Served, notified: bool
 ) -> None:
     async def work() -> None:
         async with ts.AsyncClient(forgetful.url, forgetful.key, retries=0) as client:
             await asyncio.gather(*(client.decide(USER) for _ in range(10)))
             assert kept(forgetful) == 10
             wait_until_closed(forgetful)
-            if told:
+            if notified:
                 await asyncio.sleep(0.01)
             await client.decide(USER)
             assert kept(forgetful) == 1  # the others were as old

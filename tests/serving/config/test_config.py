@@ -29,7 +29,7 @@ def test_an_empty_file_gives_the_defaults(tmp_path: Path) -> None:
 
 
 def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
-    told = read(
+    settings = read(
         tmp_path,
         "port = 1\n[limits]\nbatch = 2",
         TOPSTORY_PORT="3",
@@ -40,9 +40,9 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
         TOPSTORY_DEBUG="1",
         HOME="/",
     )
-    assert (told.port, told.limits.batch, told.data) == (3, 4, "here")
-    assert told.policy_of("sports").name == "ucb"
-    assert told.cors_origins == ("https://a.example",)
+    assert (settings.port, settings.limits.batch, settings.data) == (3, 4, "here")
+    assert settings.policy_of("sports").name == "ucb"
+    assert settings.cors_origins == ("https://a.example",)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_the_file_is_not_converted(tmp_path: Path) -> None:
 
 
 def test_a_name_made_of_digits_is_a_name(tmp_path: Path) -> None:
-    told = read(tmp_path, "", TOPSTORY_DATA="2024", TOPSTORY_FEATURES="007", TOPSTORY_PORT="9")
-    assert (told.data, told.features, told.port) == ("2024", "007", 9)
+    settings = read(tmp_path, "", TOPSTORY_DATA="2024", TOPSTORY_FEATURES="007", TOPSTORY_PORT="9")
+    assert (settings.data, settings.features, settings.port) == ("2024", "007", 9)
 
 
 def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
@@ -125,10 +125,10 @@ def test_a_new_data_folder_is_private(tmp_path: Path) -> None:
 
 def test_the_journal_records_no_secrets() -> None:
     digest = "ab" * 32
-    told = msgspec.convert(
+    settings = msgspec.convert(
         {"signing": {"k1": "cd" * 32}, "keys": [{"name": "web", "sha256": digest}]}, Config
     )
-    text = msgspec.json.encode(plain(told))
+    text = msgspec.json.encode(plain(settings))
     assert b"web" in text
     assert digest.encode() not in text
     assert b"cdcd" not in text
@@ -150,16 +150,16 @@ def test_check_config_reports_errors(tmp_path: Path) -> None:
     path.write_text("port = 9")
     assert "OK; pools: front" in run("serve", "--config", path, "--check-config").stdout
     path.write_text("prot = 9")
-    told = run("serve", "--config", path, "--check-config", status=1)
-    assert "prot: unknown key" in words(told.output)
+    result = run("serve", "--config", path, "--check-config", status=1)
+    assert "prot: unknown key" in words(result.output)
     for text, key in (
         ("features = '/no'", "features:"),
         ("[policy]\nstart = '/no'", "policy.start:"),
     ):
         path.write_text(f"data = '{tmp_path}'\n{text}")
-        told = run("serve", "--config", path, "--check-config", status=1)
-        assert f"{key} " in words(told.output)
-        assert "/no" in words(told.output)
+        result = run("serve", "--config", path, "--check-config", status=1)
+        assert f"{key} " in words(result.output)
+        assert "/no" in words(result.output)
 
 
 def test_the_first_key_is_printed_before_it_is_stored(tmp_path: Path) -> None:
@@ -171,13 +171,13 @@ def test_the_first_key_is_printed_before_it_is_stored(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         keys_of(settings, interrupted)
     assert not path.exists()
-    told: list[str] = []
-    keys, made = keys_of(settings, told.append)
+    printed: list[str] = []
+    keys, made = keys_of(settings, printed.append)
     assert made
-    assert sha256(told[0].split()[-1].encode()).hexdigest() == keys[0].sha256
+    assert sha256(printed[0].split()[-1].encode()).hexdigest() == keys[0].sha256
     assert path.stat().st_mode & 0o777 == 0o600
-    assert keys_of(settings, told.append) == (keys, False)
-    assert len(told) == 1
+    assert keys_of(settings, printed.append) == (keys, False)
+    assert len(printed) == 1
     path.write_text("")
     with pytest.raises(BadConfig, match=r"keys\.toml: the file has no keys\. Delete it"):
         keys_of(settings)
@@ -186,9 +186,9 @@ def test_the_first_key_is_printed_before_it_is_stored(tmp_path: Path) -> None:
 def test_a_new_key_is_printed_with_its_lines_for_the_configuration(tmp_path: Path) -> None:
     printed = run("new-key", "web", "--role", "decide").stdout
     key, _, entry = printed.partition("\n\n")
-    told = read(tmp_path, entry)
-    assert told.keys[0].name == "web"
-    assert told.keys[0].roles == ("decide",)
+    settings = read(tmp_path, entry)
+    assert settings.keys[0].name == "web"
+    assert settings.keys[0].roles == ("decide",)
     assert key not in entry
     assert key.startswith("ts_")
     run("new-key", "web", "--role", "king", status=2)

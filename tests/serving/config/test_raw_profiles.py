@@ -22,7 +22,7 @@ from topstory.serving.upkeep.keeper import Keeper
 def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> None:
     world, builder = clear_world(), clear_builder()
     builder.save(tmp_path / "features.safetensors")
-    told = config(tmp_path / "data", context=6, features=str(tmp_path / "features.safetensors"))
+    settings = config(tmp_path / "data", context=6, features=str(tmp_path / "features.safetensors"))
     visits = list(world.visits(40, "2009-05-03", days=1 / 24))
 
     async def work(service: Service) -> None:
@@ -60,7 +60,7 @@ def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> 
         assert 'topstory_unknown_categories_total{field="behaviours"} 2.0' in page
         assert 'topstory_unknown_categories_total{field="gender"} 1.0' in page
 
-    run(told, work)
+    run(settings, work)
 
 
 def test_a_worker_that_is_started_again_knows_the_features_of_the_first(tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ def served(
 ) -> Iterator[Served]:
     """One service for the whole file, with small limits."""
     folder = tmp_path_factory.mktemp("served")
-    told = {"limits": LIMITS, "window_seconds": 60, "workers": request.param}
-    with Served(folder, **told) as service:
+    settings = {"limits": LIMITS, "window_seconds": 60, "workers": request.param}
+    with Served(folder, **settings) as service:
         with ts.Client(service.url, service.key, timeout=60) as client:
             for number in range(3):
                 article = ArticleRequest(features=(number / 3, 1.0), title=f"Story {number}")
@@ -55,8 +55,8 @@ def served(
 def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One that pages of another site may call: there the hot routes may go by ASGI."""
     folder = tmp_path_factory.mktemp("ordinary")
-    told: dict[str, Any] = {"limits": LIMITS, "cors_origins": ["https://news.example"]}
-    with Served(folder, **told) as service:
+    settings: dict[str, Any] = {"limits": LIMITS, "cors_origins": ["https://news.example"]}
+    with Served(folder, **settings) as service:
         with ts.Client(service.url, service.key, timeout=60) as client:
             client.put_article("front", "only", ArticleRequest(features=(0.5, 1.0)))
         yield service
@@ -68,8 +68,12 @@ def hasty(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
     """One with very short time limits."""
-    told: dict[str, Any] = {"limits": HASTY, "workers": request.param, "policy": {"name": "ucb"}}
-    with Served(tmp_path_factory.mktemp("hasty"), **told) as service:
+    settings: dict[str, Any] = {
+        "limits": HASTY,
+        "workers": request.param,
+        "policy": {"name": "ucb"},
+    }
+    with Served(tmp_path_factory.mktemp("hasty"), **settings) as service:
         yield service
     assert "Traceback" not in service.errors()
 
@@ -91,12 +95,12 @@ def ask(
     """One request on a connection of its own: status, JSON, headers."""
     # The first decision with article features may wait for a compiler that has no cache yet.
     connection = http.client.HTTPConnection(*served.address, timeout=60)
-    told = dict(headers or {})
+    sent = dict(headers or {})
     if key is not None:
-        told["Authorization"] = f"Bearer {served.key if key == 'all' else key}"
+        sent["Authorization"] = f"Bearer {served.key if key == 'all' else key}"
     content = body if isinstance(body, bytes | None) else json.dumps(body).encode()
     try:
-        connection.request(method, path, content, told)
+        connection.request(method, path, content, sent)
         response = connection.getresponse()
         text = response.read()
         found = {name.lower(): value for name, value in response.getheaders()}
@@ -216,8 +220,8 @@ def test_a_key_may_do_what_its_roles_say_and_nothing_else(served: Served) -> Non
         "ts_wrong": (401, "unknown_key"),
         served.reader: (403, "wrong_role"),
     }.items():
-        told = ask(served, "POST", "/v1/decide", {"user": USER}, key=key)
-        assert reason(told) == expected
+        response = ask(served, "POST", "/v1/decide", {"user": USER}, key=key)
+        assert reason(response) == expected
         assert reason(ask(served, "PUT", "/v1/pools/front/articles/a", {}, key=key)) == expected
     assert ask(served, "GET", "/v1/stats", key=served.reader)[0] == 200
     assert reason(ask(served, "GET", "/v1/stats", key=None)) == (401, "no_key")
@@ -242,8 +246,8 @@ def test_a_body_above_the_limit_is_rejected(served: Served) -> None:
     # The same without telling the length beforehand.
     # The first decision with article features may wait for a compiler that has no cache yet.
     connection = http.client.HTTPConnection(*served.address, timeout=60)
-    told = {"Authorization": f"Bearer {served.key}"}
-    connection.request("POST", "/v1/decide", iter([b" " * 15_000, b" " * 15_000]), told)
+    settings = {"Authorization": f"Bearer {served.key}"}
+    connection.request("POST", "/v1/decide", iter([b" " * 15_000, b" " * 15_000]), settings)
     answer = connection.getresponse()
     assert answer.status == 413
     connection.close()
@@ -256,8 +260,8 @@ def test_a_body_above_the_limit_is_rejected(served: Served) -> None:
 def test_an_array_above_the_limit_is_rejected(served: Served) -> None:
     many = [{"user": USER}] * int(LIMITS["batch"])
     assert ask(served, "POST", "/v1/decide", many)[0] == 200
-    told = ask(served, "POST", "/v1/decide", [*many, {"user": USER}])
-    assert reason(told) == (413, "batch_too_long")
+    response = ask(served, "POST", "/v1/decide", [*many, {"user": USER}])
+    assert reason(response) == (413, "batch_too_long")
 
 
 def raw(served: Served, *parts: bytes, pause: float = 0.0) -> bytes:
@@ -329,10 +333,10 @@ def test_a_request_that_is_never_complete_times_out(hasty: Served) -> None:
 
 def test_a_silent_connection_is_closed(hasty: Served) -> None:
     body = json.dumps({"decision": "none", "payoff": 1})
-    told = f"authorization: Bearer {hasty.key}\r\ncontent-length: {len(body)}\r\n\r\n{body}"
+    rest = f"authorization: Bearer {hasty.key}\r\ncontent-length: {len(body)}\r\n\r\n{body}"
 
     def silent(path: str) -> float:
-        first = f"{path} HTTP/1.1\r\nhost: a\r\n{told}".encode()
+        first = f"{path} HTTP/1.1\r\nhost: a\r\n{rest}".encode()
         with socket.create_connection(hasty.address, timeout=60) as connection:
             connection.sendall(first)
             _answer(connection)
@@ -352,9 +356,9 @@ def test_a_client_that_neither_sends_nor_reads_does_not_delay_the_shutdown(
     tmp_path: Path, workers: int
 ) -> None:
     limits = {"request_seconds": 300, "idle_seconds": 300, "shutdown_seconds": 1}
-    told = {"limits": limits, "workers": workers, "policy": {"name": "ucb"}}
+    settings = {"limits": limits, "workers": workers, "policy": {"name": "ucb"}}
     with (
-        Served(tmp_path, "", **told) as service,
+        Served(tmp_path, "", **settings) as service,
         socket.create_connection(service.address, timeout=20) as half,
         socket.create_connection(service.address, timeout=0.2) as deaf,
     ):
@@ -423,15 +427,15 @@ def test_pages_of_listed_sites_may_call_and_others_may_not(
     assert (status, headers["access-control-allow-origin"]) == (200, "https://news.example")
     asked = {"user": USER}
     listed, stranger = {"Origin": "https://news.example"}, {"Origin": "https://evil.example"}
-    told = ask(ordinary, "POST", "/v1/decide", asked, headers=listed)
-    assert told[0] == 200
-    assert told[2]["access-control-allow-origin"] == "https://news.example"
+    response = ask(ordinary, "POST", "/v1/decide", asked, headers=listed)
+    assert response[0] == 200
+    assert response[2]["access-control-allow-origin"] == "https://news.example"
     status, _, headers = ask(ordinary, "OPTIONS", "/v1/decide", headers={**preflight, **stranger})
     assert status == 400
     assert "access-control-allow-origin" not in headers
     for service in (served, ordinary):
-        told = ask(service, "POST", "/v1/decide", asked, headers=stranger)
-        assert "access-control-allow-origin" not in told[2]
+        response = ask(service, "POST", "/v1/decide", asked, headers=stranger)
+        assert "access-control-allow-origin" not in response[2]
 
 
 @pytest.mark.parametrize(
@@ -571,9 +575,9 @@ def test_requests_above_the_rate_of_a_key_are_rejected(tmp_path: Path) -> None:
         user = {"user": [0.2, 0.2, 0.2, 0.2, 0.2, 1.0]}
         statuses = [ask(service, "POST", "/v1/decide", user)[0] for _ in range(7)]
         assert statuses == [200] * 5 + [429] * 2
-        told = ask(service, "POST", "/v1/decide", user)
-        assert reason(told) == (429, "rate_limit")
-        assert told[2]["retry-after"] == "1"
+        response = ask(service, "POST", "/v1/decide", user)
+        assert reason(response) == (429, "rate_limit")
+        assert response[2]["retry-after"] == "1"
         assert ask(service, "GET", "/v1/stats", key=service.reader)[0] == 200  # a key of its own
         assert ask(service, "POST", "/v1/decide", [user] * 9)[0] == 429
 

@@ -23,13 +23,13 @@ SITE = "https://news.example"
 def served(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Served]:
-    told: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "limits": LIMITS,
         "journal": {"lock_seconds": 0.05},
         "cors_origins": [SITE],
         "workers": request.param,
     }
-    with Served(tmp_path_factory.mktemp("limited"), **told) as service:
+    with Served(tmp_path_factory.mktemp("limited"), **settings) as service:
         with ts.Client(service.url, service.key, timeout=60) as client:
             client.put_article("front", "only", ArticleRequest(features=(0.5, 1.0)))
         yield service
@@ -45,8 +45,8 @@ def test_records_above_the_limit_of_waiting_ones_are_rejected(served: Served) ->
 
 
 def test_the_limit_of_arrays_is_the_one_in_the_openapi_document(served: Served) -> None:
-    _, told, _ = ask(served, "GET", "/openapi.json")
-    body = told["paths"]["/v1/feedback"]["post"]["requestBody"]["content"]["application/json"]
+    _, response, _ = ask(served, "GET", "/openapi.json")
+    body = response["paths"]["/v1/feedback"]["post"]["requestBody"]["content"]["application/json"]
     (most,) = (kind["maxItems"] for kind in body["schema"]["anyOf"] if "maxItems" in kind)
     assert most == LIMITS["batch"]
     forged = {"decision": "forged", "payoff": 1}
@@ -98,9 +98,9 @@ def test_requests_get_503_while_the_journal_cannot_be_written(served: Served) ->
         ("POST", "/v1/feedback", given),
         edit,
     ):
-        told = ask(served, *asked)
-        assert reason(told) == (503, "journal_unavailable")
-        assert told[2]["retry-after"] == "1"
+        response = ask(served, *asked)
+        assert reason(response) == (503, "journal_unavailable")
+        assert response[2]["retry-after"] == "1"
     assert ready() == (503, "not ready")
     assert ask(served, "GET", "/v1/stats")[1]["fingerprint"] == before
     other.execute("ROLLBACK")
@@ -116,6 +116,6 @@ def test_only_pages_of_listed_sites_may_call(served: Served) -> None:
             ("POST", "/v1/decide", {"user": USER}),
             ("GET", "/v1/stats", None),
         ):
-            told = ask(served, method, path, body, headers={"Origin": origin})
-            assert told[0] == 200
-            assert told[2].get("access-control-allow-origin") == expected
+            response = ask(served, method, path, body, headers={"Origin": origin})
+            assert response[0] == 200
+            assert response[2].get("access-control-allow-origin") == expected

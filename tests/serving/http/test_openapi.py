@@ -31,11 +31,11 @@ def test_schemathesis_finds_no_5xx_and_no_answer_that_is_not_described(
     tmp_path: Path, workers: int
 ) -> None:
     """One process with a feature model: there a user may be a raw profile too."""
-    told: dict[str, Any] = {"demo": True, "context": 6, "workers": workers}
+    settings: dict[str, Any] = {"demo": True, "context": 6, "workers": workers}
     if workers == 1:
         little_builder().save(tmp_path / "features.safetensors")
-        told["features"] = str(tmp_path / "features.safetensors")
-    with Served(tmp_path, **told) as served:
+        settings["features"] = str(tmp_path / "features.safetensors")
+    with Served(tmp_path, **settings) as served:
         if workers == 1:
             with ts.Client(served.url, served.key, timeout=60) as client:
                 article = ArticleRequest(profile={"tags": ["on tea"]})
@@ -79,11 +79,13 @@ def test_the_document_is_made_of_the_table_of_endpoints() -> None:
 
 
 def test_the_document_contains_the_configured_limits() -> None:
-    told = openapi(("front",), 6, LimitsConfig(batch=7, magnitude=20.0))
+    described = openapi(("front",), 6, LimitsConfig(batch=7, magnitude=20.0))
     for path in ("/v1/decide", "/v1/feedback"):
-        body = told["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+        body = described["paths"][path]["post"]["requestBody"]["content"]["application/json"][
+            "schema"
+        ]
         assert [kind["maxItems"] for kind in body["anyOf"] if "maxItems" in kind] == [7]
-    schemas = told["components"]["schemas"]
+    schemas = described["components"]["schemas"]
     bounds = {"minimum": -20.0, "maximum": 20.0}
     assert bounds.items() <= schemas["FeedbackRequest"]["properties"]["payoff"].items()
     for kind, field in (("DecideRequest", "user"), ("ArticleRequest", "features")):

@@ -40,21 +40,21 @@ def test_time_in_the_journal_never_goes_back(tmp_path: Path) -> None:
     assert clock.now() == 1_100 * SECOND
     assert clock.ahead == 0
 
-    told = config(tmp_path)
+    settings = config(tmp_path)
 
     async def tomorrow(service: Service) -> None:
         service.ledger.clock = Clock(service.clock.now() + DAY)
         await add_articles(service, 1)
 
-    run(told, tomorrow)
+    run(settings, tomorrow)
 
     async def today(service: Service) -> None:
         made = await service.decide(DecideRequest(user=USER))
         assert service.clock.ahead > DAY - 3600 * SECOND
         await service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0))
 
-    run(told, today)
-    made = Made(told)
+    run(settings, today)
+    made = Made(settings)
     times = [entry.at for entry, _ in made.folder.journal.read()]
     made.crash()
     assert times == sorted(times)

@@ -46,7 +46,7 @@ def url(server: str) -> Iterator[str]:
         yield fresh
 
 
-def told(folder: Path, url: str) -> Config:
+def postgres_config(folder: Path, url: str) -> Config:
     return config(folder, journal={"url": url, "lock_seconds": 0.3})
 
 
@@ -81,13 +81,13 @@ def disconnect(url: str) -> int:
 def test_the_state_is_the_same_whichever_database_keeps_the_journal(
     tmp_path: Path, url: str
 ) -> None:
-    in_postgres = run(told(tmp_path / "postgres", url), traffic)
+    in_postgres = run(postgres_config(tmp_path / "postgres", url), traffic)
     in_a_file = run(config(tmp_path / "file"), traffic)
-    assert folded(told(tmp_path / "postgres", url)) == in_postgres == in_a_file
+    assert folded(postgres_config(tmp_path / "postgres", url)) == in_postgres == in_a_file
 
 
 def test_a_restart_goes_on_and_remembers_payoffs_and_requests(tmp_path: Path, url: str) -> None:
-    settings = told(tmp_path, url)
+    settings = postgres_config(tmp_path, url)
     asked = DecideRequest(user=USER, request="first")
 
     async def before(service: Service) -> str:
@@ -105,7 +105,7 @@ def test_a_restart_goes_on_and_remembers_payoffs_and_requests(tmp_path: Path, ur
 
 
 def test_lost_connections_are_made_again_and_nothing_is_lost(tmp_path: Path, url: str) -> None:
-    settings = told(tmp_path, url)
+    settings = postgres_config(tmp_path, url)
     asked = DecideRequest(user=USER, request="first")
 
     async def work(service: Service) -> str:
@@ -151,7 +151,7 @@ def test_readiness_comes_back_by_itself(
 def test_one_service_owns_a_journal_and_one_that_was_overtaken_writes_no_more(
     tmp_path: Path, url: str
 ) -> None:
-    settings = told(tmp_path / "a", url)
+    settings = postgres_config(tmp_path / "a", url)
     first = own_journal(settings)
     entry = Entry(first.last()[0] + 1, 1, Paid(99, 1.0))
     with pytest.raises(JournalError, match="another service owns this journal"):
@@ -172,7 +172,7 @@ def test_one_service_owns_a_journal_and_one_that_was_overtaken_writes_no_more(
 
 
 def test_the_database_refuses_a_second_payoff_and_a_number_twice(tmp_path: Path, url: str) -> None:
-    journal = own_journal(told(tmp_path, url))
+    journal = own_journal(postgres_config(tmp_path, url))
     journal.append([Entry(1, 1, Paid(7, 1.0))])
     for again in (Entry(2, 2, Paid(7, 0.0)), Entry(1, 2, Paid(8, 1.0))):
         with pytest.raises(JournalError, match="duplicate key"):
@@ -210,8 +210,8 @@ def test_a_standby_takes_over_after_kill_9_with_every_acknowledged_payoff(
 
 def test_old_decisions_and_requests_are_looked_up_for_workers(tmp_path: Path, url: str) -> None:
     journal, limits = {"url": url, "lock_seconds": 2.0}, {"remembered": 1}
-    told = {"journal": journal, "limits": limits, "workers": 2, "policy": {"name": "ucb"}}
-    with Served(tmp_path, "", **told) as served, ts.Client(served.url, served.key) as client:
+    settings = {"journal": journal, "limits": limits, "workers": 2, "policy": {"name": "ucb"}}
+    with Served(tmp_path, "", **settings) as served, ts.Client(served.url, served.key) as client:
         client.put_article("front", "only", ArticleRequest())
         made = [client.decide(USER, request=f"r{number}") for number in range(60)]
         assert [client.decide(USER, request=f"r{number}") for number in range(60)] == made
@@ -222,7 +222,7 @@ def test_old_decisions_and_requests_are_looked_up_for_workers(tmp_path: Path, ur
 
 
 def test_the_journal_is_exported_as_a_log(tmp_path: Path, url: str) -> None:
-    run(told(tmp_path / "data", url), traffic)
+    run(postgres_config(tmp_path / "data", url), traffic)
     done = command("export-journal", url, tmp_path / "log", "--unfinished")
     assert "40 events" in done.stdout
     reading = journal_of(url)
@@ -238,16 +238,16 @@ def test_the_journal_is_exported_as_a_log(tmp_path: Path, url: str) -> None:
         ("postgresql://user:se cret@host/", "journal.url: not a PostgreSQL URL"),
     ],
 )
-def test_a_database_that_cannot_be_used_is_told_at_the_start(
+def test_a_database_that_cannot_be_used_is_reported_at_the_start(
     tmp_path: Path, wrong: str, words: str
 ) -> None:
     with pytest.raises((JournalError, BadConfig), match=words) as caught:
-        Made(told(tmp_path, wrong))
+        Made(postgres_config(tmp_path, wrong))
     assert "cret" not in str(caught.value)
 
 
 def test_the_url_is_not_journalled_for_it_may_hold_a_password(tmp_path: Path, url: str) -> None:
-    settings = told(tmp_path, url)
+    settings = postgres_config(tmp_path, url)
     run(settings, traffic)
     with psycopg.connect(url) as connection:
         bodies = connection.execute("SELECT body FROM topstory.journal").fetchall()
@@ -261,4 +261,4 @@ def test_a_database_that_cannot_keep_every_text_is_refused(server: str, tmp_path
             "CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
         )
     with pytest.raises(JournalError, match="encoding is LATIN1: create one with UTF8"):
-        Made(told(tmp_path, server.replace("/postgres?", "/latin?")))
+        Made(postgres_config(tmp_path, server.replace("/postgres?", "/latin?")))

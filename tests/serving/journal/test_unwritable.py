@@ -59,11 +59,11 @@ def _fill(writer: sqlite3.Connection) -> None:
                 full = "full" in str(error)
 
 
-def same_without_filler(told: Config, before: str) -> None:
+def same_without_filler(settings: Config, before: str) -> None:
     """A fold finds the same, once what filled the disk is gone."""
-    with closing(sqlite3.connect(Path(told.data) / "journal.sqlite")) as connection, connection:
+    with closing(sqlite3.connect(Path(settings.data) / "journal.sqlite")) as connection, connection:
         connection.execute("DELETE FROM journal WHERE kind = 'Filler'")
-    assert folded(told).fingerprint() == before
+    assert folded(settings).fingerprint() == before
 
 
 @pytest.mark.parametrize("locked", [True, False], ids=["locked", "full"])
@@ -95,8 +95,8 @@ def test_a_locked_or_full_journal_refuses_with_503_and_recovers(
         assert service.commits.failing is None
         return service.state.fingerprint()
 
-    told = config(tmp_path, journal={"lock_seconds": 0.05})
-    same_without_filler(told, run(told, work))
+    settings = config(tmp_path, journal={"lock_seconds": 0.05})
+    same_without_filler(settings, run(settings, work))
 
 
 @pytest.mark.parametrize("locked", [True, False], ids=["locked", "full"])
@@ -117,8 +117,8 @@ def test_readiness_comes_back_by_itself(
         await service.decide(DecideRequest(user=USER))
         return service.state.fingerprint()
 
-    told = config(tmp_path, journal={"lock_seconds": 0.05})
-    same_without_filler(told, run(told, work))
+    settings = config(tmp_path, journal={"lock_seconds": 0.05})
+    same_without_filler(settings, run(settings, work))
 
 
 async def recovered(service: Service) -> None:

@@ -30,9 +30,9 @@ def test_all_who_ask_in_one_turn_are_decided_for_by_one_kernel_call(
     sizes: list[int] = []
     plain = Decider.decide_all
 
-    def counted(decider: Decider, users: Any, *told: Any) -> Any:
+    def counted(decider: Decider, users: Any, *arguments: Any) -> Any:
         sizes.append(len(users))
-        return plain(decider, users, *told)
+        return plain(decider, users, *arguments)
 
     async def work(service: Service) -> None:
         await add_articles(service)
@@ -46,7 +46,7 @@ def test_all_who_ask_in_one_turn_are_decided_for_by_one_kernel_call(
 def test_an_error_while_deciding_together_leaves_nobody_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(*told: Any) -> Any:
+    def broken(*arguments: Any) -> Any:
         raise ArithmeticError("a mistake")
 
     async def work(service: Service) -> None:
@@ -99,8 +99,8 @@ def test_a_reply_that_fails_keeps_no_other_from_its_answer(tmp_path: Path, decis
     async def work(service: Service) -> None:
         await add_articles(service, 2)
         asked, other = DecideRequest(user=(0.2, 0.3, 0.5, 1.0)), Awaited[Decision]()
-        service.ask(asked, Broken())
-        service.ask(asked, other)
+        service.front.ask(asked, Broken())
+        service.front.ask(asked, other)
         made = await asyncio.wait_for(other.answer, 10)
         assert made.article in {"article-0", "article-1"}
 

@@ -105,7 +105,7 @@ def test_visitors_are_answered_while_many_articles_are_listed(tmp_path: Path) ->
 def test_a_payoff_for_an_article_that_was_removed_is_taken_and_teaches_nothing(
     tmp_path: Path,
 ) -> None:
-    told = config(tmp_path, traffic={"learning": 1, "deployment": 0, "uniform": 0})
+    settings = config(tmp_path, traffic={"learning": 1, "deployment": 0, "uniform": 0})
 
     async def work(service: Service) -> str:
         await service.put_article("front", "one", ArticleRequest(features=(1.0,)))
@@ -119,7 +119,7 @@ def test_a_payoff_for_an_article_that_was_removed_is_taken_and_teaches_nothing(
         assert service.state.pools["front"].policy.model.learned()["b"].tolist() == learned
         return service.state.fingerprint()
 
-    assert run(told, work) == folded(told).fingerprint()
+    assert run(settings, work) == folded(settings).fingerprint()
 
 
 def test_a_pool_that_was_emptied_still_says_how_many_features_it_takes(tmp_path: Path) -> None:

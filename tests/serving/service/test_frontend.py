@@ -27,7 +27,7 @@ from topstory.serving.service.frontend import FrontEnd
 from topstory.serving.service.replies import Awaited
 from topstory.serving.service.service import Service
 from topstory.serving.service.transport import LocalProposal, Payments
-from topstory.serving.service.view import View, VisibleState
+from topstory.serving.service.view import VisibleState
 from topstory.serving.workers.learner import Learner
 from topstory.serving.workers.shared_memory.double_buffer import Reader
 from topstory.serving.workers.shared_memory.mapped_view import MappedView
@@ -43,8 +43,8 @@ Answers = list[Any]
 class Remote:
     """A front end behind the socket transport, whose messages are encoded but not sent."""
 
-    def __init__(self, service: Service, told: Config) -> None:
-        publisher = Publisher(service.state, tuple(told.pools), service.clock, 0.0)
+    def __init__(self, service: Service, settings: Config) -> None:
+        publisher = Publisher(service.state, tuple(settings.pools), service.clock, 0.0)
         publisher.publish()
 
         def publish(batch: Sequence[Entry]) -> None:
@@ -53,13 +53,12 @@ class Remote:
             publisher.publish()
 
         service.ledger.on_applied = publish
-        mapped = MappedView(told, Reader(publisher.writer.descriptors))
-        self.view: View = Timed(mapped, service)
+        self.view = Timed(settings, Reader(publisher.writer.descriptors), service)
         self.transport = SocketTransport(self.view, self._to(from_worker, lambda: self.learner))
         self.learner = Learner(
             service.sequencer, publisher, nothing, nothing, self._to(from_learner, self._transport)
         )
-        self.front = FrontEnd(told, self.view, self.transport, SIGNER, None)
+        self.front = FrontEnd(settings, self.view, self.transport, SIGNER, None)
 
     def _transport(self) -> SocketTransport:
         return self.transport
@@ -74,11 +73,12 @@ class Remote:
         return send
 
 
-class Timed:
+class Timed(MappedView):
     """A mapped view whose clock stands still with the service's."""
 
-    def __init__(self, view: MappedView, service: Service) -> None:
-        self.read, self._service = view.read, service
+    def __init__(self, settings: Config, reader: Reader, service: Service) -> None:
+        super().__init__(settings, reader)
+        self._service = service
 
     def now(self) -> int:
         return self._service.clock.now()
@@ -136,15 +136,15 @@ async def traffic(service: Service, front: FrontEnd, wall: list[int]) -> Answers
     return found + await answers(front, gone)
 
 
-def served(told: Config, remote: bool) -> tuple[Answers, list[bytes], str]:
+def served(settings: Config, remote: bool) -> tuple[Answers, list[bytes], str]:
     """The answers to the traffic, its records without `draw`, and the state's fingerprint."""
-    made = Made(told)
+    made = Made(settings)
     service, wall = made.service, [START]
 
     async def work() -> Answers:
         await add_articles(service)
         service.ledger.clock = Clock(START, wall=lambda: wall[0], steady=lambda: 0)
-        front = Remote(service, told).front if remote else service.front
+        front = Remote(service, settings).front if remote else service.front
         found = await traffic(service, front, wall)
         await service.commits.drain()
         return found
@@ -166,12 +166,12 @@ def served(told: Config, remote: bool) -> tuple[Answers, list[bytes], str]:
 @pytest.mark.parametrize("decisions", ["durable", "relaxed"])
 def test_the_transport_changes_neither_answers_nor_records(tmp_path: Path, decisions: str) -> None:
     """In the learning bucket of a model without ties, where nothing depends on the draw."""
-    told = {
+    settings = {
         "traffic": {"learning": 1, "deployment": 0, "uniform": 0},
         "journal": {"decisions": decisions},
     }
-    direct = served(config(tmp_path / "direct", **told), remote=False)
-    remote = served(config(tmp_path / "remote", **told), remote=True)
+    direct = served(config(tmp_path / "direct", **settings), remote=False)
+    remote = served(config(tmp_path / "remote", **settings), remote=True)
     assert direct == remote
     answers, records, _ = direct
     assert len(records) > 50
@@ -199,7 +199,7 @@ class Fake:
 class NoView:
     """A view that nobody has to look through."""
 
-    def read(self, work: Callable[[VisibleState], Any]) -> Any:
+    def latest(self) -> VisibleState:
         raise AssertionError("nothing is scored before the transport asks for it")
 
     def now(self) -> int:

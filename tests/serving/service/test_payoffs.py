@@ -44,7 +44,7 @@ def test_a_payoff_counts_once_however_often_it_is_sent(tmp_path: Path) -> None:
 
 
 def test_a_payoff_is_remembered_over_a_restart(tmp_path: Path) -> None:
-    told = config(tmp_path)
+    settings = config(tmp_path)
 
     async def before(service: Service) -> str:
         await add_articles(service)
@@ -52,7 +52,7 @@ def test_a_payoff_is_remembered_over_a_restart(tmp_path: Path) -> None:
         await service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0))
         return made.decision
 
-    decision = run(told, before)
+    decision = run(settings, before)
 
     async def after(service: Service) -> None:
         again = await service.decide(DecideRequest(user=USER, request="r1"))
@@ -62,7 +62,7 @@ def test_a_payoff_is_remembered_over_a_restart(tmp_path: Path) -> None:
             await service.feedback(FeedbackRequest(decision=decision, payoff=2.0))
         assert refused(caught) == (409, "payoff_conflict")
 
-    run(told, after)
+    run(settings, after)
 
 
 def test_repeating_a_request_returns_the_same_decision(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class RemoteJournal(SqliteJournal):
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
     monkeypatch.setattr(RemoteJournal, "arrived", threading.Semaphore(0), raising=False)
     monkeypatch.setattr(RemoteJournal, "gate", threading.Event(), raising=False)
     monkeypatch.setattr(connect, "SqliteJournal", RemoteJournal)
@@ -79,12 +79,12 @@ async def forgotten(service: Service) -> None:
         await service.decide(DecideRequest(user=USER))
 
 
-def both(told: Config, work: Callable[[Service], Awaitable[str]]) -> None:
+def both(settings: Config, work: Callable[[Service], Awaitable[str]]) -> None:
     """The work, and afterwards a fold that finds the same."""
-    assert run(told, work) == folded(told).fingerprint()
+    assert run(settings, work) == folded(settings).fingerprint()
 
 
-def test_others_are_answered_during_a_remote_lookup(told: Config) -> None:
+def test_others_are_answered_during_a_remote_lookup(settings: Config) -> None:
     async def work(service: Service) -> str:
         journal, made = await aged(service)
         journal.gate.clear()
@@ -103,10 +103,10 @@ def test_others_are_answered_during_a_remote_lookup(told: Config) -> None:
         assert await new != made
         return service.state.fingerprint()
 
-    both(told, work)
+    both(settings, work)
 
 
-def test_copies_that_wait_for_a_lookup_count_once(told: Config) -> None:
+def test_copies_that_wait_for_a_lookup_count_once(settings: Config) -> None:
     async def work(service: Service) -> str:
         _, made = await aged(service)
         given = FeedbackRequest(made.decision, 1.0)
@@ -123,10 +123,10 @@ def test_copies_that_wait_for_a_lookup_count_once(told: Config) -> None:
             await service.decide(DecideRequest(user=USER, request="old", slots=2))
         return service.state.fingerprint()
 
-    both(told, work)
+    both(settings, work)
 
 
-def test_what_was_paid_and_dropped_during_a_lookup_is_not_paid_again(told: Config) -> None:
+def test_what_was_paid_and_dropped_during_a_lookup_is_not_paid_again(settings: Config) -> None:
     async def work(service: Service) -> str:
         journal, made = await aged(service)
         given = FeedbackRequest(made.decision, 1.0)
@@ -140,10 +140,12 @@ def test_what_was_paid_and_dropped_during_a_lookup_is_not_paid_again(told: Confi
         assert (await late).repeated
         return service.state.fingerprint()
 
-    both(told, work)
+    both(settings, work)
 
 
-def test_what_was_decided_and_dropped_during_a_lookup_is_not_decided_again(told: Config) -> None:
+def test_what_was_decided_and_dropped_during_a_lookup_is_not_decided_again(
+    settings: Config,
+) -> None:
     async def work(service: Service) -> str:
         journal, _ = await aged(service)
         asked = DecideRequest(user=USER, request="new")
@@ -157,7 +159,7 @@ def test_what_was_decided_and_dropped_during_a_lookup_is_not_decided_again(told:
         assert await late == made
         return service.state.fingerprint()
 
-    both(told, work)
+    both(settings, work)
 
 
 @contextmanager
@@ -172,7 +174,7 @@ def quick(service: Service) -> Iterator[None]:
         yield
 
 
-def test_a_lookup_that_fails_is_refused_and_nothing_else_is(told: Config) -> None:
+def test_a_lookup_that_fails_is_refused_and_nothing_else_is(settings: Config) -> None:
     async def work(service: Service) -> str:
         journal, made = await aged(service)
         journal.fails = True
@@ -188,10 +190,10 @@ def test_a_lookup_that_fails_is_refused_and_nothing_else_is(told: Config) -> Non
         assert not (await service.feedback(FeedbackRequest(made.decision, 1.0))).repeated
         return service.state.fingerprint()
 
-    both(told, work)
+    both(settings, work)
 
 
-def test_a_decision_that_is_nowhere_is_unknown(told: Config) -> None:
+def test_a_decision_that_is_nowhere_is_unknown(settings: Config) -> None:
     async def work(service: Service) -> str:
         await aged(service)
         token = service.signer.sign(10**6, service.clock.now() + 10**9)
@@ -199,4 +201,4 @@ def test_a_decision_that_is_nowhere_is_unknown(told: Config) -> None:
             await service.feedback(FeedbackRequest(token, 1.0))
         return service.state.fingerprint()
 
-    both(told, work)
+    both(settings, work)

@@ -35,7 +35,7 @@ USER = (0.2, 0.3, 0.5, 1.0)
 def test_only_teaching_buckets_teach_and_the_state_equals_learning_in_the_journals_order(
     tmp_path: Path,
 ) -> None:
-    told = config(tmp_path, traffic={"uniform_teaches": False})
+    settings = config(tmp_path, traffic={"uniform_teaches": False})
 
     async def work(service: Service) -> str:
         await add_articles(service)
@@ -43,13 +43,13 @@ def test_only_teaching_buckets_teach_and_the_state_equals_learning_in_the_journa
             await visits(service, 40, seed)
         return service.state.fingerprint()
 
-    fingerprint = run(told, work)
-    state = folded(told)
+    fingerprint = run(settings, work)
+    state = folded(settings)
     assert state.fingerprint() == fingerprint
     plain = ts.policy("linucb-hybrid")
     for article in state.pools["front"].articles.values():
         plain.add_article(article.facts.id, article.facts.features)
-    made = Made(told)
+    made = Made(settings)
     taught = 0
     for entry, decided in made.folder.journal.read():
         record = entry.record
@@ -67,14 +67,14 @@ def test_only_teaching_buckets_teach_and_the_state_equals_learning_in_the_journa
 
 @pytest.mark.parametrize("name", ["ucb", "egreedy-seg", "linucb-disjoint"])
 def test_every_kind_of_model_can_be_served_and_folded(tmp_path: Path, name: str) -> None:
-    told = config(tmp_path, policy={"name": name})
+    settings = config(tmp_path, policy={"name": name})
 
     async def work(service: Service) -> str:
         await add_articles(service)
         await visits(service, 40)
         return service.state.fingerprint()
 
-    assert run(told, work) == folded(told).fingerprint()
+    assert run(settings, work) == folded(settings).fingerprint()
 
 
 def test_a_visitor_stays_in_one_bucket(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_propensities_over_the_mix_are_the_shares_of_what_is_shown(tmp_path: Pat
     from scipy.stats import chisquare
 
     # Nobody teaches, so that every decision is of the same state.
-    told = config(
+    settings = config(
         tmp_path,
         policy={"name": "egreedy-disjoint", "epsilon": 0.3},
         traffic={"learning": 0, "deployment": 0.7, "uniform": 0.3, "uniform_teaches": False},
@@ -112,7 +112,7 @@ def test_propensities_over_the_mix_are_the_shares_of_what_is_shown(tmp_path: Pat
         expected = np.array(list(chances.values())) * len(made)
         assert chisquare(shown, expected).pvalue > 0.001
 
-    run(told, work)
+    run(settings, work)
 
 
 def test_a_ranking_has_as_many_articles_as_slots_and_none_twice(tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def test_the_deployment_bucket_ranks_by_estimate(tmp_path: Path) -> None:
         order = np.argsort(-pool.policy.estimates(USER, list(pool.articles)), kind="stable")
         assert list(made.ranking) == [list(pool.articles)[place] for place in order]
 
-    told = config(tmp_path, traffic={"learning": 0, "deployment": 1, "uniform": 0})
-    run(told, work)
+    settings = config(tmp_path, traffic={"learning": 0, "deployment": 1, "uniform": 0})
+    run(settings, work)
 
 
 def test_contexts_and_payoffs_out_of_bounds_are_refused(tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ def test_no_client_id_has_a_character_that_databases_cannot_keep(field: str) -> 
     """PostgreSQL's text has no NUL: one such id would fail the commit of everybody's records."""
     decoder = msgspec.json.Decoder(DecideRequest)
     body = b'{"user": [1], "%s": "a%sb\\n"}'
-    told = decoder.decode(body % (field.encode(), b"\\u0001\\n\xc3\xbc"))
-    assert getattr(told, field) == "a\x01\nüb\n"
+    request = decoder.decode(body % (field.encode(), b"\\u0001\\n\xc3\xbc"))
+    assert getattr(request, field) == "a\x01\nüb\n"
     with pytest.raises(msgspec.ValidationError):
         decoder.decode(body % (field.encode(), b"\\u0000"))
 
@@ -204,7 +204,7 @@ def test_with_a_feature_model_raw_profiles_are_taken(tmp_path: Path) -> None:
 
 
 def test_pools_have_articles_and_policies_of_their_own(tmp_path: Path) -> None:
-    told = config(
+    settings = config(
         tmp_path, pools={"front": {}, "sports": {"policy": {"name": "ucb", "alpha": 0.1}}}
     )
 
@@ -219,7 +219,7 @@ def test_pools_have_articles_and_policies_of_their_own(tmp_path: Path) -> None:
             await service.decide(DecideRequest(user=USER, pool="arts"))
         assert refused(caught) == (404, "unknown_pool")
 
-    run(told, work)
+    run(settings, work)
 
 
 def test_a_pool_can_begin_with_a_trained_policy(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_pool_can_begin_with_a_trained_policy(tmp_path: Path) -> None:
     trained.learn(USER, "a", 1.0)
     trained.learn(USER, "b", 0.0)
     trained.save(tmp_path / "trained.safetensors")
-    told = config(
+    settings = config(
         tmp_path / "data",
         policy={"name": "linucb-disjoint", "start": str(tmp_path / "trained.safetensors")},
         traffic={"learning": 0, "deployment": 1, "uniform": 0},
@@ -239,9 +239,9 @@ def test_a_pool_can_begin_with_a_trained_policy(tmp_path: Path) -> None:
         assert (await service.decide(DecideRequest(user=USER))).article == "a"
         return service.state.fingerprint()
 
-    fingerprint = run(told, work)
+    fingerprint = run(settings, work)
     (tmp_path / "trained.safetensors").unlink()  # it was copied
-    assert folded(told).fingerprint() == fingerprint
+    assert folded(settings).fingerprint() == fingerprint
 
 
 def test_too_many_waiting_records_are_refused(tmp_path: Path) -> None:
@@ -282,13 +282,13 @@ def test_relaxed_decisions_do_not_wait_for_the_disk(tmp_path: Path) -> None:
             await service.feedback(FeedbackRequest(decision=each.decision, payoff=1.0))
         return service.state.fingerprint()
 
-    told = config(tmp_path, journal={"decisions": "relaxed"})
-    assert run(told, work) == folded(told).fingerprint()
+    settings = config(tmp_path, journal={"decisions": "relaxed"})
+    assert run(settings, work) == folded(settings).fingerprint()
 
 
 def test_the_id_of_a_relaxed_decision_that_a_crash_lost_pays_no_other(tmp_path: Path) -> None:
-    told = config(tmp_path, journal={"decisions": "relaxed"})
-    run(told, lambda service: add_articles(service, 2))
+    settings = config(tmp_path, journal={"decisions": "relaxed"})
+    run(settings, lambda service: add_articles(service, 2))
 
     async def lost(service: Service) -> str:
         service.commits._run = lambda: asyncio.sleep(0)  # type: ignore[method-assign]  # kill -9
@@ -296,7 +296,7 @@ def test_the_id_of_a_relaxed_decision_that_a_crash_lost_pays_no_other(tmp_path: 
         service.commits._task = None
         return decision
 
-    token = run(told, lost)
+    token = run(settings, lost)
 
     async def after(service: Service) -> None:
         made = await service.decide(DecideRequest(user=USER))
@@ -307,4 +307,4 @@ def test_the_id_of_a_relaxed_decision_that_a_crash_lost_pays_no_other(tmp_path: 
         assert refused(caught) == (404, "unknown_decision")
         await service.feedback(FeedbackRequest(decision=made.decision, payoff=0.0))
 
-    run(told, after)
+    run(settings, after)

@@ -62,7 +62,7 @@ def test_an_unconfirmed_commit_is_resolved_without_a_later_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
-    told = config(tmp_path)
+    settings = config(tmp_path)
 
     async def work(service: Service) -> str:
         given = await paid_unconfirmed(service)
@@ -70,11 +70,11 @@ def test_an_unconfirmed_commit_is_resolved_without_a_later_one(
         assert (await service.feedback(given)).repeated
         return service.state.fingerprint()
 
-    assert run(told, work) == folded(told).fingerprint()
+    assert run(settings, work) == folded(settings).fingerprint()
 
 
 def test_a_commit_that_failed_but_reached_the_disk_is_in_the_state(tmp_path: Path) -> None:
-    told = config(tmp_path)
+    settings = config(tmp_path)
 
     async def work(service: Service) -> str:
         given = await paid_unconfirmed(service)
@@ -82,11 +82,11 @@ def test_a_commit_that_failed_but_reached_the_disk_is_in_the_state(tmp_path: Pat
         assert (await service.feedback(given)).repeated
         return service.state.fingerprint()
 
-    assert run(told, work) == folded(told).fingerprint()
+    assert run(settings, work) == folded(settings).fingerprint()
 
 
 def test_a_request_whose_commit_is_unconfirmed_makes_no_second_decision(tmp_path: Path) -> None:
-    told = config(tmp_path, window_seconds=10)
+    settings = config(tmp_path, window_seconds=10)
 
     async def work(service: Service) -> str:
         await add_articles(service, 2)
@@ -105,13 +105,13 @@ def test_a_request_whose_commit_is_unconfirmed_makes_no_second_decision(tmp_path
         assert sum(map(sum, service.state.pools["front"].tally.shows)) == 2
         return service.state.fingerprint()
 
-    assert run(told, work) == folded(told).fingerprint()
+    assert run(settings, work) == folded(settings).fingerprint()
 
 
 def test_a_payoff_whose_commit_was_unconfirmed_fails_no_other_commit(
     tmp_path: Path,
 ) -> None:
-    told = config(tmp_path)
+    settings = config(tmp_path)
 
     async def work(service: Service) -> str:
         await add_articles(service, 2)
@@ -132,7 +132,7 @@ def test_a_payoff_whose_commit_was_unconfirmed_fails_no_other_commit(
         assert (await service.feedback(given)).repeated
         return service.state.fingerprint()
 
-    assert run(told, work) == folded(told).fingerprint()
+    assert run(settings, work) == folded(settings).fingerprint()
 
 
 def test_an_unconfirmed_commit_is_resolved_by_asking_again(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_nothing_is_decided_from_a_pool_whose_edit_is_unconfirmed(
 ) -> None:
     """Else what was shown would not be in the pool, as the journal has it."""
     monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
-    told = config(tmp_path)
+    settings = config(tmp_path)
 
     async def work(service: Service) -> None:
         await add_articles(service, 1)
@@ -168,7 +168,7 @@ def test_nothing_is_decided_from_a_pool_whose_edit_is_unconfirmed(
             await service.decide(asked)
         assert gone.value.reason == "no_article"
 
-    run(told, work)
+    run(settings, work)
 
 
 def test_no_pool_is_edited_whose_last_edit_is_unconfirmed(
@@ -176,7 +176,7 @@ def test_no_pool_is_edited_whose_last_edit_is_unconfirmed(
 ) -> None:
     """Else the second could be at odds with the first, and no fold of the journal would do."""
     monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.01)
-    told = config(tmp_path)
+    settings = config(tmp_path)
 
     async def work(service: Service) -> str:
         failing = unconfirmed(service)
@@ -196,4 +196,4 @@ def test_no_pool_is_edited_whose_last_edit_is_unconfirmed(
         await service.remove_article("front", "a")
         return service.state.fingerprint()
 
-    assert run(told, work) == folded(told).fingerprint()
+    assert run(settings, work) == folded(settings).fingerprint()

@@ -14,15 +14,15 @@ from topstory.serving.api.messages import DecideRequest
 from topstory.serving.config.loading import BadConfig
 from topstory.serving.config.schema import Config
 from topstory.serving.service.service import Service
-from topstory.serving.state.snapshots import Picture, Snapshots
+from topstory.serving.state.snapshots import Snapshots, StateCopy
 from topstory.serving.upkeep.keeper import Keeper
 
 USER = (0.2, 0.3, 0.5, 1.0)
 
 
-def fingerprint(told: Config) -> str:
+def fingerprint(settings: Config) -> str:
     """Of the state that a start recovers."""
-    made = Made(told)
+    made = Made(settings)
     found = made.service.state.fingerprint()
     made.crash()
     return found
@@ -41,16 +41,16 @@ async def with_snapshots(service: Service) -> str:
 
 
 def test_a_snapshot_and_the_journal_after_it_make_the_exact_state(tmp_path: Path) -> None:
-    told = config(tmp_path)
-    before = run(told, with_snapshots)
+    settings = config(tmp_path)
+    before = run(settings, with_snapshots)
     kept = Snapshots(tmp_path / "snapshots").numbers()
     assert len(kept) == 2
-    assert fingerprint(told) == before == folded(told).fingerprint()
+    assert fingerprint(settings) == before == folded(settings).fingerprint()
 
 
 def test_recovery_goes_on_as_if_the_service_had_never_stopped(tmp_path: Path) -> None:
     """Decisions included: the same numbers and state give the same choices."""
-    told, whole = config(tmp_path / "one"), config(tmp_path / "other")
+    settings, whole = config(tmp_path / "one"), config(tmp_path / "other")
 
     async def first(service: Service) -> None:
         await with_snapshots(service)
@@ -63,8 +63,8 @@ def test_recovery_goes_on_as_if_the_service_had_never_stopped(tmp_path: Path) ->
         await first(service)
         return await second(service)
 
-    run(told, first)
-    assert run(told, second) == run(whole, both)
+    run(settings, first)
+    assert run(settings, second) == run(whole, both)
 
 
 @pytest.mark.parametrize("name", ["state.json", "front.safetensors"])
@@ -72,8 +72,8 @@ def test_recovery_goes_on_as_if_the_service_had_never_stopped(tmp_path: Path) ->
 def test_a_damaged_snapshot_falls_back_to_the_one_before(
     tmp_path: Path, name: str, harm: str
 ) -> None:
-    told = config(tmp_path)
-    before = run(told, with_snapshots)
+    settings = config(tmp_path)
+    before = run(settings, with_snapshots)
     newest, older = Snapshots(tmp_path / "snapshots").numbers()
     path = tmp_path / "snapshots" / f"{newest:012d}" / name
     content = bytearray(path.read_bytes())
@@ -86,30 +86,30 @@ def test_a_damaged_snapshot_falls_back_to_the_one_before(
         path.unlink()
     found = [state.number for state in Snapshots(tmp_path / "snapshots").newest()]
     assert found == [older]
-    assert fingerprint(told) == before
+    assert fingerprint(settings) == before
 
 
 def test_without_any_snapshot_the_whole_journal_is_folded(tmp_path: Path) -> None:
-    told = config(tmp_path)
-    before = run(told, with_snapshots)
+    settings = config(tmp_path)
+    before = run(settings, with_snapshots)
     shutil.rmtree(tmp_path / "snapshots")
-    assert fingerprint(told) == before
+    assert fingerprint(settings) == before
 
 
 def test_a_snapshot_that_was_being_written_does_not_count(tmp_path: Path) -> None:
-    told = config(tmp_path)
-    before = run(told, with_snapshots)
+    settings = config(tmp_path)
+    before = run(settings, with_snapshots)
     newest = Snapshots(tmp_path / "snapshots").numbers()[0]
-    half = tmp_path / "snapshots" / f".{newest + 5:012d}.part"
+    half = tmp_path / "snapshots" / f".{newest + 5:012d}.writing-0"
     shutil.copytree(tmp_path / "snapshots" / f"{newest:012d}", half)
     (half / "state.json").unlink()
-    assert fingerprint(told) == before
+    assert fingerprint(settings) == before
 
 
 def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = config(tmp_path)
+    settings = config(tmp_path)
 
     async def work(service: Service) -> None:
         await add_articles(service)
@@ -124,8 +124,8 @@ def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(
         await keeper.snapshot()
         assert Snapshots(tmp_path / "snapshots").numbers() == []
 
-    run(told, work)
-    made = Made(told)  # and a restart has what the journal has
+    run(settings, work)
+    made = Made(settings)  # and a restart has what the journal has
     assert sum(map(sum, made.service.state.pools["front"].tally.shows)) == 1
     made.crash()
 
@@ -133,18 +133,18 @@ def test_a_state_that_cannot_follow_the_journal_is_neither_served_nor_saved(
 def test_the_same_snapshot_written_twice_at_once_is_there_once(tmp_path: Path) -> None:
     """As when a service ends while it takes a snapshot: the end must not spoil it."""
     made = Made(config(tmp_path))
-    picture = Picture.of(made.service.state)
+    copy = StateCopy.of(made.service.state)
     made.crash()
     snapshots = Snapshots(tmp_path / "twice")
     for _ in range(20):
         with ThreadPoolExecutor(2) as threads:
-            one, other = threads.map(snapshots.write, [picture, picture])
+            one, other = threads.map(snapshots.write, [copy, copy])
         assert one == other
         assert one.is_dir()
         shutil.rmtree(one)
 
 
-def test_a_feature_model_that_cannot_be_loaded_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_feature_model_that_cannot_be_loaded_is_reported_at_the_start(tmp_path: Path) -> None:
     with pytest.raises((ValueError, OSError), match="nowhere"):
         Made(config(tmp_path, features="nowhere"))
     damaged = tmp_path / "damaged.safetensors"

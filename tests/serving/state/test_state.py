@@ -64,7 +64,7 @@ def test_what_is_learned_and_decided_together_is_as_one_by_one(name: str) -> Non
 
 
 def test_the_fold_is_the_same_in_batches_of_any_size(tmp_path: Path) -> None:
-    told = config(tmp_path, traffic={"uniform_teaches": True})
+    settings = config(tmp_path, traffic={"uniform_teaches": True})
 
     async def work(service: Service) -> str:
         await add_articles(service)
@@ -73,13 +73,13 @@ def test_the_fold_is_the_same_in_batches_of_any_size(tmp_path: Path) -> None:
         await visits(service, 60, 2)
         return service.state.fingerprint()
 
-    fingerprint = run(told, work)
-    made = Made(told)
+    fingerprint = run(settings, work)
+    made = Made(settings)
     records = list(made.folder.journal.read())
     made.crash()
     start = Starts(tmp_path / "start").policy
     for size in (1, 7, len(records)):
-        state = State(told.context)
+        state = State(settings.context)
         for first in range(0, len(records), size):
             state.apply(records[first : first + size], start)
         assert state.fingerprint() == fingerprint, size

@@ -111,12 +111,12 @@ def test_a_service_goes_on_from_a_backup_that_was_made_under_load(
     tmp_path: Path, workers: int, archiving: bool
 ) -> None:
     journal: dict[str, Any] = {"snapshot_seconds": 0.2}
-    told: dict[str, Any] = {"workers": workers, "journal": journal}
+    settings: dict[str, Any] = {"workers": workers, "journal": journal}
     if archiving:
-        told |= {"window_seconds": 2.0, "journal": {**journal, "archive_days": 1e-6}}
+        settings |= {"window_seconds": 2.0, "journal": {**journal, "archive_days": 1e-6}}
     first = ARCHIVING if archiving else ""
     out = tmp_path / "backup"
-    with Served(tmp_path / "first", first, **told) as served:
+    with Served(tmp_path / "first", first, **settings) as served:
         with ts.Client(served.url, served.key, timeout=60) as client:
             for number in range(4):
                 article = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))
@@ -148,7 +148,7 @@ def test_a_service_goes_on_from_a_backup_that_was_made_under_load(
         assert sum(payoff is not None for _, payoff in decided) >= paid
         assert folded(config(out)).fingerprint() == state.fingerprint()
     # Another service goes on from there.
-    again = Served(tmp_path / "second", **{**told, "journal": journal})
+    again = Served(tmp_path / "second", **{**settings, "journal": journal})
     shutil.copytree(out, again.data)
     stats = go_on(again, early.decision, "410" if archiving else "new")
     assert stats.pools["front"].payoff == payoffs + (not archiving)
@@ -178,7 +178,7 @@ def mode(path: Path) -> int:
 
 def archived(folder: Path) -> Config:
     """The configuration of a service whose first decisions are archived."""
-    told = config(folder, journal={"archive_days": 1}, window_seconds=60)
+    settings = config(folder, journal={"archive_days": 1}, window_seconds=60)
 
     async def work(service: Service) -> None:
         keeper = Keeper(service, Snapshots(folder / "snapshots"))
@@ -191,19 +191,19 @@ def archived(folder: Path) -> Config:
         assert await keeper.archive() > 60
         await visits(service, 5, seed=4)
 
-    run_service(told, work)
-    return told
+    run_service(settings, work)
+    return settings
 
 
 def test_a_round_of_the_archive_that_the_journal_still_has_is_left_out(tmp_path: Path) -> None:
-    told = archived(tmp_path / "data")
+    settings = archived(tmp_path / "data")
     pools = tmp_path / "data" / "archive" / "front"
     done = len(list(pools.iterdir()))
     assert done == 2
     (later,) = pools.glob("*-all")
     shutil.copytree(later, pools / "000000009999-all")  # not dropped from the journal yet
     (pools / ".000000009999-uniform.writing-1").mkdir()
-    assert back_up(told, tmp_path / "out").archived == done
+    assert back_up(settings, tmp_path / "out").archived == done
     kept = {each.name for each in (tmp_path / "out" / "archive" / "front").iterdir()}
     assert kept == {each.name for each in pools.iterdir() if "9999" not in each.name}
 
@@ -211,7 +211,7 @@ def test_a_round_of_the_archive_that_the_journal_still_has_is_left_out(tmp_path:
 def test_snapshots_that_were_dropped_meanwhile_are_copied_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = archived(tmp_path / "data")
+    settings = archived(tmp_path / "data")
     took: list[int] = []
 
     def vanishing(source: Snapshots, target: Path) -> list[int]:
@@ -225,27 +225,27 @@ def test_snapshots_that_were_dropped_meanwhile_are_copied_again(
         return numbers
 
     monkeypatch.setattr(backup, "copy_snapshots", vanishing)
-    assert back_up(told, tmp_path / "out").snapshots == 2
+    assert back_up(settings, tmp_path / "out").snapshots == 2
     assert took == [2, 2]
 
 
 def test_only_whole_snapshots_are_copied(tmp_path: Path) -> None:
-    told = archived(tmp_path / "data")
+    settings = archived(tmp_path / "data")
     kept = tmp_path / "data" / "snapshots"
     newest, older = Snapshots(kept).numbers()
     (kept / f"{newest:012d}" / "front.safetensors").unlink()  # being dropped
-    assert back_up(told, tmp_path / "out").snapshots == 1
+    assert back_up(settings, tmp_path / "out").snapshots == 1
     assert Snapshots(tmp_path / "out" / "snapshots").numbers() == [older]
     (kept / f"{older:012d}" / "state.json").write_bytes(b"{}")
     with pytest.raises(ValueError, match="in 5 attempts no snapshot could be copied"):
-        back_up(told, tmp_path / "none")
+        back_up(settings, tmp_path / "none")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["data", "out"]
 
 
 def test_a_snapshot_that_goes_while_it_is_copied_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = archived(tmp_path / "data")
+    settings = archived(tmp_path / "data")
     _, older = Snapshots(tmp_path / "data" / "snapshots").numbers()
     plain = shutil.copyfile
 
@@ -255,10 +255,10 @@ def test_a_snapshot_that_goes_while_it_is_copied_is_left_out(
         plain(source, target)
 
     monkeypatch.setattr(shutil, "copyfile", copy)
-    assert back_up(told, tmp_path / "out").snapshots == 1
+    assert back_up(settings, tmp_path / "out").snapshots == 1
 
 
-def test_what_cannot_be_backed_up_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_backed_up_is_reported(tmp_path: Path) -> None:
     file, out = tmp_path / "topstory.toml", tmp_path / "out"
     asked = ("backup-journal", out, "--config", file)
     assert "No such file" in run(*asked, status=1).stderr
@@ -277,9 +277,9 @@ def test_what_cannot_be_backed_up_is_told(tmp_path: Path) -> None:
     file.write_text(as_toml({"data": str(data), "context": 4, "policy": {"name": "ucb"}}))
     assert "pool 'front' was begun with" in words(run(*asked, status=1).stderr)
     file.write_text(as_toml({"journal": {"url": "postgresql://db.example/topstory"}}))
-    told = words(run(*asked, status=1).stderr)
-    assert "PostgreSQL; use its own backup" in told
-    assert "pg_dump --schema=topstory" in told
+    error = words(run(*asked, status=1).stderr)
+    assert "PostgreSQL; use its own backup" in error
+    assert "pg_dump --schema=topstory" in error
     assert sorted(each.name for each in tmp_path.iterdir()) == ["data", "topstory.toml"]
     file.write_text(as_toml({"context": 4}))
     assert answer(*asked, "--data", data)["record"] == 4
@@ -287,14 +287,14 @@ def test_what_cannot_be_backed_up_is_told(tmp_path: Path) -> None:
 
 
 def test_a_damaged_journal_is_not_taken_for_a_backup(tmp_path: Path) -> None:
-    told = config(tmp_path / "data")
-    run_service(told, lambda service: add_articles(service, 200))
+    settings = config(tmp_path / "data")
+    run_service(settings, lambda service: add_articles(service, 200))
     path = tmp_path / "data" / "journal.sqlite"
     content = bytearray(path.read_bytes())
     content[8192:16384] = bytes(8192)
     path.write_bytes(content)
     with pytest.raises(OSError, match=r"cannot be copied: .*malformed"):
-        back_up(told, tmp_path / "out")
+        back_up(settings, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

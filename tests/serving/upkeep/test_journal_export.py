@@ -33,9 +33,9 @@ async def a_little_history(service: Service) -> None:
 
 
 def test_the_exported_journal_is_the_log_of_what_happened(tmp_path: Path) -> None:
-    told = config(tmp_path / "data")
-    run(told, a_little_history)
-    made = Made(told)
+    settings = config(tmp_path / "data")
+    run(settings, a_little_history)
+    made = Made(settings)
     decided = [
         (entry, payoff or 0.0)
         for entry, payoff in made.folder.journal.history(10**9)
@@ -66,7 +66,7 @@ def test_the_exported_journal_is_the_log_of_what_happened(tmp_path: Path) -> Non
 
 
 def test_old_decisions_move_to_log_folders_and_the_state_stays(tmp_path: Path) -> None:
-    told = config(tmp_path, journal={"archive_days": 1}, window_seconds=60)
+    settings = config(tmp_path, journal={"archive_days": 1}, window_seconds=60)
 
     async def work(service: Service) -> str:
         keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
@@ -80,14 +80,14 @@ def test_old_decisions_move_to_log_folders_and_the_state_stays(tmp_path: Path) -
         await visits(service, 5, seed=4)
         return service.state.fingerprint()
 
-    before = run(told, work)
-    assert fingerprint(told) == before
+    before = run(settings, work)
+    assert fingerprint(settings) == before
     names = sorted(path.name for path in (tmp_path / "archive" / "front").iterdir())
     assert [name.split("-")[1] for name in names] == ["all", "uniform"]
     assert len(ts.EventLog.read(tmp_path / "archive" / "front" / names[0])) == 129
     shutil.rmtree(tmp_path / "snapshots")
     with pytest.raises(ValueError, match="restore the folder `snapshots` from a backup"):
-        Made(told)
+        Made(settings)
 
 
 async def paid_late(service: Service, later: int) -> None:
@@ -110,17 +110,17 @@ def test_payoffs_that_the_older_snapshot_does_not_have_are_not_archived(
     tmp_path: Path, later: int
 ) -> None:
     """Else they are lost if the newer one is damaged; or no snapshot goes with the journal."""
-    told = config(tmp_path, journal={"archive_days": 1}, window_seconds=60)
+    settings = config(tmp_path, journal={"archive_days": 1}, window_seconds=60)
 
     async def work(service: Service) -> str:
         await paid_late(service, later)
         return service.state.fingerprint()
 
-    before = run(told, work)
+    before = run(settings, work)
     newest, _ = Snapshots(tmp_path / "snapshots").numbers()
-    assert fingerprint(told) == before
+    assert fingerprint(settings) == before
     (tmp_path / "snapshots" / f"{newest:012d}" / "state.json").unlink()
-    assert fingerprint(told) == before
+    assert fingerprint(settings) == before
 
 
 async def twice_saved(service: Service, keeper: Keeper) -> None:
@@ -191,7 +191,7 @@ def test_an_archive_that_was_interrupted_holds_no_event_twice(
 def test_an_article_that_came_back_with_other_features_is_another_one_in_the_log(
     tmp_path: Path,
 ) -> None:
-    told = config(tmp_path / "data")
+    settings = config(tmp_path / "data")
 
     async def work(service: Service) -> None:
         for features in ((1.0, 0, 1), (0.0, 1, 1), (1.0, 0, 1)):
@@ -199,8 +199,8 @@ def test_an_article_that_came_back_with_other_features_is_another_one_in_the_log
             await service.decide(DecideRequest(user=USER, exclude=("b",)))
             await service.remove_article("front", "a")
 
-    run(told, work)
-    made = Made(told)
+    run(settings, work)
+    made = Made(settings)
     (second,) = [
         entry.number
         for entry, _ in made.folder.journal.history(10**9)

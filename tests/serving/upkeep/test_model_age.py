@@ -41,14 +41,14 @@ def later(service: Service, seconds: int) -> None:
 
 
 def test_the_model_is_as_old_as_the_last_record_that_taught_it(tmp_path: Path) -> None:
-    told = two_pools(tmp_path)
+    settings = two_pools(tmp_path)
 
     async def visit(service: Service, pool: str) -> Decision:
         return await service.decide(DecideRequest(user=USER, pool=pool))
 
     async def work(service: Service) -> dict[str, int]:
         later(service, 100)  # since the pools were opened
-        for pool in told.pools:
+        for pool in settings.pools:
             await add_articles(service, 2, pool)
         assert await ages(service) == pytest.approx({"front": 100, "other": 100}, abs=5)
         made, unclicked = await visit(service, "front"), await visit(service, "front")
@@ -67,22 +67,22 @@ def test_the_model_is_as_old_as_the_last_record_that_taught_it(tmp_path: Path) -
         await Keeper(service, Snapshots(tmp_path / "snapshots")).snapshot()
         return {name: pool.taught for name, pool in service.state.pools.items()}
 
-    taught = run(told, work)
+    taught = run(settings, work)
     # From the snapshot, and from the journal alone.
-    made = Made(told)
+    made = Made(settings)
     assert {name: pool.taught for name, pool in made.service.state.pools.items()} == taught
     made.crash()
-    assert {name: pool.taught for name, pool in folded(told).pools.items()} == taught
+    assert {name: pool.taught for name, pool in folded(settings).pools.items()} == taught
 
 
-def test_a_snapshot_that_does_not_tell_makes_no_model_older_than_itself(tmp_path: Path) -> None:
-    told = two_pools(tmp_path)
+def test_a_snapshot_without_that_time_makes_no_model_older_than_itself(tmp_path: Path) -> None:
+    settings = two_pools(tmp_path)
 
     async def work(service: Service) -> None:
         await add_articles(service, 2)
         await Keeper(service, Snapshots(tmp_path / "snapshots")).snapshot()
 
-    run(told, work)
+    run(settings, work)
     snapshots = Snapshots(tmp_path / "snapshots")
     (number,) = snapshots.numbers()
     without_taught(snapshots.path(number) / "state.json")

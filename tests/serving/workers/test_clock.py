@@ -36,8 +36,8 @@ def test_workers_go_on_when_the_clock_is_set_back(
 ) -> None:
     sign, first = tmp_path / "set-back", tmp_path / "first"
     first.mkdir()
-    told = CUSTOMIZE.format(back=HOUR * 10**9, sign=str(sign))
-    (first / "sitecustomize.py").write_text(told)
+    module = CUSTOMIZE.format(back=HOUR * 10**9, sign=str(sign))
+    (first / "sitecustomize.py").write_text(module)
     path = os.environ.get("PYTHONPATH", "")
     monkeypatch.setenv("PYTHONPATH", f"{first}{os.pathsep}{path}".rstrip(os.pathsep))
     with Served(tmp_path, workers=2, window_seconds=WINDOW, policy={"name": "ucb"}) as served:

@@ -10,7 +10,7 @@ from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.workers.counts import Counts, add
 
 
-def test_what_a_worker_has_told_it_does_not_tell_again() -> None:
+def test_what_a_worker_has_reported_it_does_not_report_again() -> None:
     features: Any = SimpleNamespace(unknown=Counter({"gender": 2}))
     view: Any = SimpleNamespace(torn_reads=3)
     theirs, ours = RequestCounts(), RequestCounts()

@@ -90,18 +90,18 @@ def test_a_body_that_is_too_long_is_not_forwarded() -> None:
 def test_an_answer_for_a_client_that_has_left_is_dropped() -> None:
     async def work() -> None:
         keys = Keys([KeyConfig(name="all", sha256=DIGEST)], rate=1e6, burst=1_000_000)
-        said: list[Any] = []
-        forwarding = Forwarding(said.append, keys, MAX_BODY_BYTES)
+        sent: list[Any] = []
+        forwarding = Forwarding(sent.append, keys, MAX_BODY_BYTES)
         scope = {"method": "GET", "path": "/", "query_string": b"", "headers": []}
 
         async def nothing(_: Any = None) -> Any:
             raise AssertionError("nothing is read or sent")
 
         task = asyncio.create_task(forwarding({"type": "http", **scope}, nothing, nothing))
-        while not said:
+        while not sent:
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])
-        forwarding.received(Answered(said[0].first, 200, [], b""))
+        forwarding.received(Answered(sent[0].first, 200, [], b""))
 
     asyncio.run(work())

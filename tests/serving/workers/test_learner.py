@@ -56,16 +56,16 @@ class Worker:
         return await self.send(Proposed(1, "front", edition, 0, FOREVER, decided))
 
     async def pay(self, *paid: tuple[int, float]) -> dict[int, bool | int]:
-        """By question: whether it was a repeat, or the status of the refusal."""
+        """By request: whether it was a repeat, or the status of the refusal."""
         receipts: list[Receipt] = [(decision, EXPIRES) for decision, _ in paid]
         found: dict[int, bool | int] = {}
-        for told in await self.send(Paying(1, receipts, [payoff for _, payoff in paid])):
-            if isinstance(told, Settled):
-                assert not found.keys() & set(told.numbers)
-                found |= dict(zip(told.numbers, told.repeated, strict=True))
+        for message in await self.send(Paying(1, receipts, [payoff for _, payoff in paid])):
+            if isinstance(message, Settled):
+                assert not found.keys() & set(message.numbers)
+                found |= dict(zip(message.numbers, message.repeated, strict=True))
             else:
-                assert isinstance(told, Denied)
-                found |= {told.first + i: told.status for i in range(told.count)}
+                assert isinstance(message, Denied)
+                found |= {message.first + i: message.status for i in range(message.count)}
         return found
 
 
@@ -77,7 +77,7 @@ async def _no_warm_up() -> None:
     raise AssertionError
 
 
-def with_worker(told: Config, work: Callable[[Worker], Awaitable[T]]) -> T:
+def with_worker(settings: Config, work: Callable[[Worker], Awaitable[T]]) -> T:
     async def inside(service: Service) -> T:
         if "article-0" not in service.state.pools["front"].articles:
             await add_articles(service, 2)
@@ -86,7 +86,7 @@ def with_worker(told: Config, work: Callable[[Worker], Awaitable[T]]) -> T:
         worker.publisher.stop()
         return found
 
-    return run(told, inside)
+    return run(settings, inside)
 
 
 def test_decisions_of_one_turn_follow_each_other(tmp_path: Path) -> None:
@@ -97,18 +97,18 @@ def test_decisions_of_one_turn_follow_each_other(tmp_path: Path) -> None:
         assert worker.service.state.number == taken.number + 3
         return taken.number
 
-    told = config(tmp_path)
-    first = with_worker(told, work)
-    assert folded(told).number == first + 3
+    settings = config(tmp_path)
+    first = with_worker(settings, work)
+    assert folded(settings).number == first + 3
 
 
 def test_a_request_counts_once_in_one_turn_and_in_the_next(tmp_path: Path) -> None:
     async def work(worker: Worker) -> None:
         found = await worker.propose(None, "a", "b", "a", None, "c")
         taken: dict[int, int] = {}
-        for told in found:
-            if isinstance(told, Taken):
-                taken |= {told.first + i: told.number + i for i in range(told.count)}
+        for message in found:
+            if isinstance(message, Taken):
+                taken |= {message.first + i: message.number + i for i in range(message.count)}
         earlier = {t.first: t.number for t in found if isinstance(t, Earlier)}
         assert taken.keys() | earlier.keys() == set(range(1, 7))
         assert earlier == {4: taken[2]}
@@ -137,7 +137,7 @@ def test_as_many_decisions_are_taken_as_there_is_room_for(tmp_path: Path) -> Non
 
 
 def test_payoffs_of_one_turn_count_as_one_by_one(tmp_path: Path) -> None:
-    told = config(tmp_path)
+    settings = config(tmp_path)
 
     async def work(worker: Worker) -> tuple[int, str]:
         (taken,) = await worker.propose(*[None] * 4)
@@ -151,19 +151,19 @@ def test_payoffs_of_one_turn_count_as_one_by_one(tmp_path: Path) -> None:
         assert (denied.first, denied.status) == (1, 404)
         return first, worker.service.state.fingerprint()
 
-    first, fingerprint = with_worker(told, work)
-    assert payoffs(told) == {first: 1, first + 1: 1, first + 2: 1}
-    assert folded(told).fingerprint() == fingerprint
+    first, fingerprint = with_worker(settings, work)
+    assert payoffs(settings) == {first: 1, first + 1: 1, first + 2: 1}
+    assert folded(settings).fingerprint() == fingerprint
 
     async def after_a_restart(worker: Worker) -> None:  # none of them is in memory
         assert await worker.pay((first, 1.0), (first + 3, 1.0)) == {1: True, 2: False}
 
-    with_worker(told, after_a_restart)
-    assert payoffs(told)[first + 3] == 1
+    with_worker(settings, after_a_restart)
+    assert payoffs(settings)[first + 3] == 1
 
 
 def test_a_payoff_waits_for_its_decision_and_too_many_are_refused(tmp_path: Path) -> None:
-    told = config(tmp_path, journal={"decisions": "relaxed"}, limits={"waiting": 3})
+    settings = config(tmp_path, journal={"decisions": "relaxed"}, limits={"waiting": 3})
 
     async def work(worker: Worker) -> None:
         proposed = worker.publisher.editions["front"]
@@ -179,11 +179,11 @@ def test_a_payoff_waits_for_its_decision_and_too_many_are_refused(tmp_path: Path
         found = await worker.pay(*((number, 1.0) for number in numbers))
         assert found == {1: False, 2: False, 3: False, 4: 503}
 
-    with_worker(told, work)
+    with_worker(settings, work)
 
 
 def test_payoffs_whose_commit_fails_are_all_refused_and_can_come_again(tmp_path: Path) -> None:
-    told = config(tmp_path)
+    settings = config(tmp_path)
 
     async def work(worker: Worker) -> str:
         (taken,) = await worker.propose(None, None)
@@ -199,5 +199,5 @@ def test_payoffs_whose_commit_fails_are_all_refused_and_can_come_again(tmp_path:
         assert await worker.pay(*given) == {1: False, 2: False}
         return worker.service.state.fingerprint()
 
-    fingerprint = with_worker(told, work)
-    assert folded(told).fingerprint() == fingerprint
+    fingerprint = with_worker(settings, work)
+    assert folded(settings).fingerprint() == fingerprint

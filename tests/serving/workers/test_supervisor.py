@@ -123,9 +123,9 @@ def test_a_worker_that_cannot_start_again_is_tried_less_and_less_often(tmp_path:
         mark.touch()
         victim, _ = served.workers()
         victim.kill()
-        told = re.compile(r"ended with status (-?\d+); restarting in ([\d.]+) s")
-        eventually(lambda: len(told.findall(served.errors())) >= 4, 30)
-        statuses, pauses = zip(*told.findall(served.errors())[:4], strict=True)
+        restarts = re.compile(r"ended with status (-?\d+); restarting in ([\d.]+) s")
+        eventually(lambda: len(restarts.findall(served.errors())) >= 4, 30)
+        statuses, pauses = zip(*restarts.findall(served.errors())[:4], strict=True)
         assert statuses == ("-9", "1", "1", "1")
         assert [2 * float(pause) for pause in pauses[:3]] == [float(pause) for pause in pauses[1:]]
         assert metrics(served)["topstory_workers"] == 1

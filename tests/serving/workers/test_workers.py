@@ -201,14 +201,14 @@ def test_staleness_is_bounded_and_reported(served: Served) -> None:
 
 
 def test_metrics_are_of_all_workers(served: Served) -> None:
-    told = 'topstory_requests_total{route="/v1/decide",status="200"}'
+    counter = 'topstory_requests_total{route="/v1/decide",status="200"}'
     took = 'topstory_request_seconds_count{route="/v1/decide"}'
     before = metrics(served)
     asyncio.run(everywhere(served, lambda each: each.decide(USER)))
     found = metrics(served)
-    assert found[told] - before[told] == CONNECTIONS
+    assert found[counter] - before[counter] == CONNECTIONS
     assert found[took] - before[took] == CONNECTIONS
-    assert metrics(served)[told] == found[told]
+    assert metrics(served)[counter] == found[counter]
     assert found["topstory_workers"] == 2
 
 

@@ -14,7 +14,7 @@ PoolId = Annotated[str, Meta(min_length=1, max_length=63)]
 ClientId = Annotated[str, Meta(min_length=1, max_length=200, pattern="^[^\\x00]*$")]
 DecisionId = Annotated[str, Meta(min_length=1, max_length=100)]
 Numbers = Annotated[tuple[float, ...], Meta(min_length=1, max_length=10_000)]
-Moment = Annotated[datetime, Meta(tz=True)]
+AwareDatetime = Annotated[datetime, Meta(tz=True)]
 
 Bucket = Literal["learning", "deployment", "uniform"]
 BUCKETS: tuple[Bucket, ...] = ("learning", "deployment", "uniform")  # by the kernel's codes
@@ -90,11 +90,11 @@ class ArticleRequest(Request, frozen=True):
     ] = None
     title: Annotated[str, Meta(max_length=500)] = ""
     link: Annotated[str, Meta(max_length=2000)] = ""
-    begins: Annotated[Moment | None, Meta(description="not shown before then")] = msgspec.field(
-        default=None, name="from"
+    begins: Annotated[AwareDatetime | None, Meta(description="not shown before then")] = (
+        msgspec.field(default=None, name="from")
     )
-    ends: Annotated[Moment | None, Meta(description="not shown from then on")] = msgspec.field(
-        default=None, name="until"
+    ends: Annotated[AwareDatetime | None, Meta(description="not shown from then on")] = (
+        msgspec.field(default=None, name="until")
     )
 
 

@@ -1,4 +1,4 @@
-"""Clients of the service. They run in the process of whoever calls it."""
+"""Clients of the service. They run in the caller's process."""
 
 from topstory.extras import require
 

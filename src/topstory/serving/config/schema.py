@@ -12,7 +12,7 @@ from topstory.serving.api.endpoints import ROLES, Role
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Positive = Annotated[float, Meta(gt=0, le=1e9)]  # seconds: thirty years
-Count = Annotated[int, Meta(ge=1)]
+PositiveInt = Annotated[int, Meta(ge=1)]
 PoolName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 Postgres = Annotated[str, Meta(pattern=r"^postgres(ql)?://")]
 SERVED = tuple(name for name, parameter in NUMBERS.items() if parameter.served)
@@ -115,32 +115,39 @@ class JournalConfig(Section, frozen=True):
 class LimitsConfig(Section, frozen=True):
     """Limits on requests, connections and memory."""
 
-    body_bytes: Annotated[Count, Meta(description="size of a request body; above: 413")] = 1_000_000
+    body_bytes: Annotated[PositiveInt, Meta(description="size of a request body; above: 413")] = (
+        1_000_000
+    )
     header_bytes: Annotated[
-        Count, Meta(description="size of the request line and headers; above: 431")
+        PositiveInt, Meta(description="size of the request line and headers; above: 431")
     ] = 16_384
     request_seconds: Annotated[
         Positive, Meta(description="time to send a complete request; after: 408")
     ] = 10.0
     idle_seconds: Annotated[
-        Count,
+        PositiveInt,
         Meta(description="a connection is closed if nothing was sent or read on it for so long"),
     ] = 75
-    connections: Annotated[Count, Meta(description="open connections; above: 503")] = 1_000
-    batch: Annotated[Count, Meta(description="requests in one array; above: 413")] = 1_000
-    waiting: Annotated[Count, Meta(description="records waiting for a commit; above: 503")] = 20_000
+    connections: Annotated[PositiveInt, Meta(description="open connections; above: 503")] = 1_000
+    batch: Annotated[PositiveInt, Meta(description="requests in one array; above: 413")] = 1_000
+    waiting: Annotated[
+        PositiveInt, Meta(description="records waiting for a commit; above: 503")
+    ] = 20_000
     rate: Annotated[Positive, Meta(description="requests per second and key; above: 429")] = 1e6
-    burst: Annotated[Count, Meta(description="requests that may exceed that rate at once")] = 10_000
-    articles: Annotated[Count, Meta(description="articles in a pool; above: 409")] = 10_000
+    burst: Annotated[
+        PositiveInt, Meta(description="requests that may exceed that rate at once")
+    ] = 10_000
+    articles: Annotated[PositiveInt, Meta(description="articles in a pool; above: 409")] = 10_000
     magnitude: Annotated[
         Positive,
         Meta(description="largest absolute value in contexts, features and payoffs"),
     ] = 1_000.0
     remembered: Annotated[
-        Count, Meta(description="recent decisions in memory; older ones are read from the journal")
+        PositiveInt,
+        Meta(description="recent decisions in memory; older ones are read from the journal"),
     ] = 100_000
     shutdown_seconds: Annotated[
-        Count, Meta(description="time to finish running requests at shutdown")
+        PositiveInt, Meta(description="time to finish running requests at shutdown")
     ] = 10
 
 
@@ -184,7 +191,7 @@ class Config(Section, frozen=True):
     data: Annotated[str, Meta(description="folder of the journal, the snapshots and the keys")] = (
         "topstory-data"
     )
-    context: Annotated[Count, Meta(description="length of a user's context")] = 6
+    context: Annotated[PositiveInt, Meta(description="length of a user's context")] = 6
     features: Annotated[
         str | None,
         Meta(description="file of a fitted feature model; requests may then send raw profiles"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from time import perf_counter
 
 from starlette.exceptions import HTTPException
@@ -15,14 +14,14 @@ from topstory.serving.http.asgi import ClientDisconnected, send_error
 from topstory.serving.http.hot_routes import DecisionService, hot_routes
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.security.api_keys import Keys
-
-log = logging.getLogger("topstory.serving")
+from topstory.serving.service.replies import unexpected
 
 
 class App:
     """Finds the route, counts the request, and turns every exception into an error response.
 
-    With `count_rest=False` the requests that `rest` answers are not counted: somebody else does.
+    With `count_rest=False` the requests that `rest` answers are not counted: the learner counts
+    them.
     """
 
     def __init__(
@@ -65,10 +64,9 @@ class App:
             status = error.status
             await send_error(send, error)
         except Exception:
-            # The details go to the log, never to the client.
-            log.exception("a request failed unexpectedly")
-            status = 500
-            await send_error(send, ApiError(500, "internal_error", "internal error"))
+            failure = unexpected()
+            status = failure.status
+            await send_error(send, failure)
         if hot is not None or self._count_rest:
             self.requests.count(scope["path"] if hot else "other", status, perf_counter() - began)
 

@@ -15,7 +15,7 @@ from topstory.serving.api.messages import Acknowledged, DecideRequest, Decision,
 from topstory.serving.config.schema import Config, LimitsConfig
 from topstory.serving.http.asgi import header, read_body, send_json
 from topstory.serving.security.api_keys import Key, Keys
-from topstory.serving.service.replies import Awaited, Part, Reply, Together, attempt
+from topstory.serving.service.replies import Awaited, ElementReply, Reply, Together, attempt
 
 
 class DecisionService(Protocol):
@@ -23,11 +23,11 @@ class DecisionService(Protocol):
 
     config: Config
 
-    def ask(self, asked: DecideRequest, reply: Reply[Decision]) -> None:
+    def ask(self, request: DecideRequest, reply: Reply[Decision]) -> None:
         """Choose an article for a user."""
         ...
 
-    def pay(self, given: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
+    def pay(self, request: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """Record the payoff of a decision."""
         ...
 
@@ -99,8 +99,8 @@ class HotRoute:
             reply.grant([])
         together = Together(len(requests), reply)
         for place, each in enumerate(requests):
-            part = Part(together, place)
-            attempt(part, self._handle, each, part)
+            element = ElementReply(together, place)
+            attempt(element, self._handle, each, element)
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -34,20 +34,13 @@ class RequestCounts:
     def __init__(self) -> None:
         self.unknown: Counter[str] = Counter()  # categories by field, counted by other processes
         self.statuses: Counter[tuple[str, int]] = Counter()
-        self.latencies: dict[str, Latency] = {}
+        self.latencies: defaultdict[str, Latency] = defaultdict(Latency)  # by route
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """Count an answered request."""
         self.statuses[route, status] += 1
-        self.latency(route).count(seconds)
+        self.latencies[route].count(seconds)
 
     def count_unfinished(self, route: str, status: int) -> None:
         """Count a request that failed before it was complete; it has no latency."""
         self.statuses[route, status] += 1
-
-    def latency(self, route: str) -> Latency:
-        """The latencies of one route."""
-        found = self.latencies.get(route)
-        if found is None:
-            found = self.latencies[route] = Latency()
-        return found

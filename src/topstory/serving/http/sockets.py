@@ -14,7 +14,7 @@ from topstory.serving.http.fast_path.protocol import CountConnections, guarded
 
 BACKLOG = 2048  # connections that may wait to be accepted
 
-Tell = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
 def http_server(
@@ -68,12 +68,16 @@ def share(host: str, port: int) -> socket.socket:
     return _bound(host, port, share=True)
 
 
-def announce(tell: Tell, config: Config, listening: socket.socket, new_key: bool) -> None:
+def announce(
+    print_line: PrintLine, config: Config, listening: socket.socket, new_key: bool
+) -> None:
     """Print the address, and which key is in use unless a new one was just printed."""
     host, port = listening.getsockname()[:2]
-    tell(f"topstory listening on http://{host}:{port}, data folder {config.data}")
+    print_line(f"topstory listening on http://{host}:{port}, data folder {config.data}")
     if not new_key and not config.keys:
-        tell("Using the API key printed at first start. Run `topstory new-key` to create more.")
+        print_line(
+            "Using the API key printed at first start. Run `topstory new-key` to create more."
+        )
 
 
 def _bound(host: str, port: int, share: bool) -> socket.socket:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,8 +17,9 @@ from topstory.serving.journal.journal import Journal, JournalError
 from topstory.serving.journal.records import Entry
 
 log = logging.getLogger("topstory.serving")
+T = TypeVar("T")
 
-LINGER_SECONDS = 0.005  # records for which nobody waits may wait this long for others
+LINGER_SECONDS = 0.005  # records without a waiting request may wait this long for others
 QUICK_SECONDS = 0.002  # shorter commits run in the event loop; longer ones are worth a thread
 PROBE_SECONDS = 1.0  # between two attempts to write, while the last one failed
 STATE_BEHIND = "the state does not match the journal: restart the service"
@@ -75,18 +76,17 @@ class GroupCommit:
         self._journal, self._applied, self._lost, self._limit = journal, applied, lost, limit
         self._remote = journal.remote
         self._quick = False  # whether the last commit was
-        self._others: list[Future[object]] = []  # what else the thread was given
+        self._jobs: set[Future[Any]] = set()  # what the thread was given, and has not done
         self._waiting: list[Entry] = []
         self._next: Commit | None = None
-        self._awaited = False  # whether somebody waits for the next commit
+        self._awaited = False  # whether a request waits for the next commit
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "journal")
-        # A batch that may or may not be in the journal: the disk failed before it could tell.
+        # A batch that may be in the journal: the disk failed before the outcome was known.
         self.unconfirmed: list[Entry] = []
-        self._resolving: asyncio.Future[None] | None = None
+        self._resolving: Future[None] | None = None
         self.failing: str | None = None  # why the last commit failed
         self._probing: asyncio.Task[None] | None = None
-        self._trying = False
         self.broken = False
         self.seconds = 0.0  # of the last commit
         self.count = 0
@@ -133,7 +133,7 @@ class GroupCommit:
             assert commit is not None
             self._waiting, self._next, self._awaited = [], None, False
             self.in_flight = len(batch)
-            if self._quick and not self._remote and self._thread_is_idle():
+            if self._quick and not (self._remote or self._jobs or self.unconfirmed):
                 failure = self._commit(batch)
             else:
                 failure = await self._in_thread(self._commit, batch)
@@ -148,24 +148,15 @@ class GroupCommit:
             commit.finish(failure)
         self._task = None
 
-    def _thread_is_idle(self) -> bool:
-        """Whether the journal's thread has nothing to do, and no batch is unconfirmed."""
-        if self._others:
-            self._others = [each for each in self._others if not each.done()]
-        return not (self._others or self._trying or self.unconfirmed or self._resolving_now())
-
     async def _probe(self) -> None:
         """Try to write until it works again: a service that gets no requests would never know."""
         while self.failing is not None and not self.broken:
             await asyncio.sleep(PROBE_SECONDS)
             if self._task is None:
-                self._trying = True
-                failure = await self._in_thread(self._try, [])
-                self._trying = False
-                self.failing = failure
+                self.failing = await self._in_thread(self._try)
         self._probing = None
 
-    def _try(self, _: list[Entry]) -> str | None:
+    def _try(self) -> str | None:
         try:
             self._resolve_now()
             self._journal.probe()
@@ -212,12 +203,8 @@ class GroupCommit:
 
     def resolve(self) -> None:
         """Begin to find out what became of the unconfirmed batch, though no record waits."""
-        if not self._resolving_now():
-            loop = asyncio.get_running_loop()
-            self._resolving = loop.run_in_executor(self._thread, self._try_to_resolve)
-
-    def _resolving_now(self) -> bool:
-        return self._resolving is not None and not self._resolving.done()
+        if self._resolving is None or self._resolving.done():
+            self._resolving = self._submit(self._try_to_resolve)
 
     def _try_to_resolve(self) -> None:
         with suppress(Exception):  # the next request tries again
@@ -228,7 +215,7 @@ class GroupCommit:
             number, _ = self._journal.last()
             if number >= self.unconfirmed[-1].number:
                 self._apply_in_loop(self.unconfirmed)
-            self.unconfirmed = []  # not before it is applied: until then nobody may think it lost
+            self.unconfirmed = []  # not before it is applied: until then it must not count as lost
 
     def _apply_in_loop(self, batch: list[Entry]) -> None:
         """Apply a batch late, before any later one."""
@@ -237,22 +224,25 @@ class GroupCommit:
     async def _apply_late(self, batch: list[Entry]) -> None:
         self._apply(batch)
 
-    async def _in_thread(
-        self, work: Callable[[list[Entry]], str | None], batch: list[Entry]
-    ) -> str | None:
+    def _submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
+        """Give the thread something to do."""
         self._loop = asyncio.get_running_loop()
-        return await self._loop.run_in_executor(self._thread, work, batch)
+        job = self._thread.submit(work, *arguments)
+        self._jobs.add(job)  # until it is done, even if its caller no longer waits
+        job.add_done_callback(self._jobs.discard)
+        return job
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.wrap_future(self._submit(work, *arguments))
 
     async def drain(self) -> None:
         """Wait until nothing waits, and the journal's thread is idle."""
-        while self._task is not None or self._trying or self._resolving_now():
+        while self._task is not None or self._jobs:
             await asyncio.sleep(0.005)
 
     async def run(self, work: Callable[[], object]) -> None:
         """Do something else with the journal, between two commits."""
-        running = self._thread.submit(work)
-        self._others.append(running)  # until it is done, even if nobody waits for it any more
-        await asyncio.wrap_future(running)
+        await self._in_thread(work)
 
     def close(self) -> None:
         """End the thread; call `drain` first."""

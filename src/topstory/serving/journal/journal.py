@@ -72,7 +72,7 @@ class Journal(Protocol):
         """The number below which decisions were deleted; 0 if none were."""
         ...
 
-    def again(self) -> Journal:
+    def reopen(self) -> Journal:
         """The same journal on connections of its own, for another thread."""
         ...
 

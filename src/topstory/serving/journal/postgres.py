@@ -116,7 +116,7 @@ class PostgresJournal(sql.SqlJournal):
         """The number below which decisions were deleted; 0 if none were."""
         return int(self._one("SELECT before FROM meta")[0])
 
-    def again(self) -> PostgresJournal:
+    def reopen(self) -> PostgresJournal:
         """The same journal on a connection of its own, for another thread; it only reads."""
         return PostgresJournal(self._url, self._lock_seconds, own=False)
 

@@ -144,7 +144,7 @@ class SqliteJournal(sql.SqlJournal):
         """Write a consistent copy to a file that must not exist yet.
 
         The service goes on committing meanwhile: in WAL mode readers and the writer do not wait
-        for each other. SQLite's backup API would begin anew at every commit of another process.
+        for each other. SQLite's backup API would restart at every commit of another process.
         """
         try:
             self._reader.execute("VACUUM INTO ?", (str(target),))
@@ -161,7 +161,7 @@ class SqliteJournal(sql.SqlJournal):
         """The number below which decisions were deleted; 0 if none were."""
         return int(self._one("SELECT before FROM pruned")[0])
 
-    def again(self) -> SqliteJournal:
+    def reopen(self) -> SqliteJournal:
         """The same journal on connections of its own, for another thread."""
         return SqliteJournal(self.path, self._lock_seconds)
 

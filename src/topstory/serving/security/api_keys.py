@@ -24,7 +24,7 @@ class Key:
     place: int  # of its token bucket
 
 
-class Numbers(Protocol):
+class MutableFloats(Protocol):
     """A list of numbers, or memory shared by several processes."""
 
     def __getitem__(self, place: int, /) -> float:
@@ -36,7 +36,9 @@ class Numbers(Protocol):
         ...
 
 
-TokenBuckets = tuple[Numbers, Numbers]  # by key: its tokens, and when they were last counted
+TokenBuckets = tuple[
+    MutableFloats, MutableFloats
+]  # by key: its tokens, and when they were last counted
 
 
 class Keys:

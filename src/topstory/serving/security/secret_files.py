@@ -42,7 +42,7 @@ def secrets_of(config: Config) -> dict[str, str]:
 
 
 def keys_of(
-    config: Config, tell: Callable[[str], None] = lambda words: None
+    config: Config, print_line: Callable[[str], None] = lambda words: None
 ) -> tuple[tuple[KeyConfig, ...], bool]:
     """The configured keys, or one created and printed at the first start; whether it is new."""
     if config.keys:
@@ -52,7 +52,7 @@ def keys_of(
     if new:
         key, digest = new_key()
         # Before it is stored: if the process ends here, no key is in use that nobody has seen.
-        tell(f"API key (all roles, shown only once): {key}")
+        print_line(f"API key (all roles, shown only once): {key}")
         _write(path, KEYS_COMMENT + key_entry("first", digest))
     try:
         return msgspec.convert(_read(path)["keys"], tuple[KeyConfig, ...]), new

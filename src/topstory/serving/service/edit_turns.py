@@ -1,4 +1,4 @@
-"""Edits and visitors of a pool take turns: however many edits wait, a visitor waits for one."""
+"""Edits and visitors of a pool take turns: a request waits for at most one edit."""
 
 from __future__ import annotations
 

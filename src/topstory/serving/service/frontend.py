@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from functools import partial
 from struct import Struct
 from typing import NamedTuple
 
@@ -27,7 +26,7 @@ from topstory.serving.service.view import View, VisibleState
 log = logging.getLogger("topstory.serving")
 
 
-class Visit(NamedTuple):
+class PendingRequest(NamedTuple):
     """A request for a decision, checked, and where the answer goes."""
 
     request: DecideRequest
@@ -37,9 +36,9 @@ class Visit(NamedTuple):
 
 
 class FrontEnd:
-    """Answers clients; what lasts is up to the sequencer, wherever that is.
+    """Answers clients; the sequencer makes changes durable, wherever it is.
 
-    All who ask in one turn of the event loop are decided for together: by one kernel call for each
+    All requests of one turn of the event loop are decided together: by one kernel call for each
     pool, with one commit.
     """
 
@@ -57,7 +56,7 @@ class FrontEnd:
         self._transport = transport
         self._default = next(iter(config.pools))
         self._limit = config.limits.magnitude
-        self._visits: list[Visit] = []  # of this turn of the event loop
+        self._pending: list[PendingRequest] = []  # of this turn of the event loop
 
     def ask(self, request: DecideRequest, reply: Reply[Decision]) -> None:
         """Decide what to show to a user. The reply gets the answer; raises ApiError at once."""
@@ -65,87 +64,90 @@ class FrontEnd:
         if pool not in self.config.pools:
             raise unknown_pool(pool)
         user = context_of(request.user, self.features, self.config.context, self._limit)
-        if not self._visits:
+        if not self._pending:
             asyncio.get_running_loop().call_soon(self._turn)
-        self._visits.append(Visit(request, pool, user, reply))
+        self._pending.append(PendingRequest(request, pool, user, reply))
 
     def pay(self, request: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
         """Record what a decision paid. The reply gets the answer; raises ApiError at once."""
         receipt = redeemed(self.signer, request, self._limit, self.view.now())
         self._transport.pay(Payment((receipt,), (request.payoff,), request, reply))
 
-    def again(self, visits: Sequence[Visit]) -> None:
-        """Decide for these in the next turn."""
-        if not self._visits:
+    def ask_again(self, pending: Sequence[PendingRequest]) -> None:
+        """Decide these in the next turn."""
+        if not self._pending:
             asyncio.get_running_loop().call_soon(self._turn)
-        self._visits += visits
+        self._pending += pending
 
     def _turn(self) -> None:
-        visits, self._visits = self._visits, []
-        # By pool: visits to the story position alone share a kernel call, others have their own.
-        pools: dict[str, tuple[list[Visit], list[Visit]]] = {}
-        for visit in visits:
-            plain, others = pools.setdefault(visit.pool, ([], []))
-            (others if visit.request.slots > 1 or visit.request.exclude else plain).append(visit)
+        pending, self._pending = self._pending, []
+        # By pool: requests for one article alone share a kernel call, others have their own.
+        pools: dict[str, tuple[list[PendingRequest], list[PendingRequest]]] = {}
+        for each in pending:
+            plain, others = pools.setdefault(each.pool, ([], []))
+            (others if each.request.slots > 1 or each.request.exclude else plain).append(each)
         for plain, others in pools.values():
-            for group in ([plain] if plain else []) + [[visit] for visit in others]:
-                batch = DecisionBatch(self, group)
+            for group in ([plain] if plain else []) + [[each] for each in others]:
+                ids = [each.request.request for each in group]
+                batch = DecisionBatch(self, group[0].pool, ids, group)
                 try:
                     self._transport.propose(batch)
                 except Exception:
                     batch.denied(range(len(group)), unexpected())
 
 
-class DecisionBatch:
-    """Visits to one pool: how to decide for them, and where the outcomes go."""
+class DecisionBatch(msgspec.Struct, eq=False):
+    """Requests to one pool: how to decide for them, and where the outcomes go."""
 
-    __slots__ = ("_visits", "pool", "requests", "scored_from", "source")
+    source: FrontEnd
+    pool: str
+    requests: list[str | None]  # their ids
+    pending: list[PendingRequest]
 
-    scored_from: VisibleState  # what it was scored from
-
-    def __init__(self, source: FrontEnd, visits: list[Visit]) -> None:
-        self.source, self.pool, self._visits = source, visits[0].pool, visits
-        self.requests = [visit.request.request for visit in visits]
+    def is_current(self, at: int) -> bool:
+        """Yes: it is scored when `decide` is called, from the newest state in view."""
+        return True
 
     def wanted(self, place: int) -> Wanted:
-        """What the visit is for."""
-        visit = self._visits[place]
-        user = self.source.pack(*visit.user)
-        return self.pool, user, visit.request.exclude, visit.request.slots
+        """What the request is for."""
+        each = self.pending[place]
+        user = self.source.pack(*each.user)
+        return self.pool, user, each.request.exclude, each.request.slots
 
     def decide(
-        self, places: Sequence[int], first: int, at: int, drawn: bool = False
+        self,
+        places: Sequence[int],
+        first: int,
+        at: int,
+        state: VisibleState | None = None,
+        drawn: bool = False,
     ) -> list[Decided]:
-        """Score and choose, from the newest state in view.
+        """Score and choose, from this state or the newest in view.
 
         Randomness depends on the decisions' numbers, counted from `first`. `drawn`: those are not
         their own, which are not known yet, so records have to keep them.
         """
-        return self.source.view.read(partial(self._decide, places, first, at, drawn))
-
-    def _decide(
-        self, places: Sequence[int], first: int, at: int, drawn: bool, state: VisibleState
-    ) -> list[Decided]:
-        self.scored_from = state
-        decider, source = state.deciders[self.pool], self.source
-        visits = [self._visits[place] for place in places]
-        traffic, request = decider.traffic, visits[0].request
-        # Without a visitor or request id, every visit counts as a new visitor.
+        source = self.source
+        state = state or source.view.latest()
+        decider = state.deciders[self.pool]
+        pending = [self.pending[place] for place in places]
+        traffic, request = decider.traffic, pending[0].request
+        # Without a visitor or request id, every request counts as a new visitor.
         buckets = [
-            traffic.bucket(visit.request.visitor or visit.request.request or f"#{number}")
-            for number, visit in enumerate(visits, first)
+            traffic.bucket(each.request.visitor or each.request.request or f"#{number}")
+            for number, each in enumerate(pending, first)
         ]
         if request.slots == 1 and not request.exclude:
-            users = [visit.user for visit in visits]
+            users = [each.user for each in pending]
             chosen = decider.decide_all(users, buckets, first, at)
         else:  # it is the only one
-            (user,), (bucket,) = [visit.user for visit in visits], buckets
+            (user,), (bucket,) = [each.user for each in pending], buckets
             exclude, slots = request.exclude, request.slots
             chosen = [decider.decide(user, bucket, first, at, exclude, slots)]
         return [
             Decided(
                 pool=self.pool,
-                user=source.pack(*visit.user),
+                user=source.pack(*each.user),
                 article=one.article,
                 bucket=bucket,
                 propensity=one.propensity,
@@ -153,22 +155,22 @@ class DecisionBatch:
                 model_version=state.number,
                 teaches=traffic.teaches[bucket],
                 ranking=one.ranking,
-                exclude=visit.request.exclude,
-                request=visit.request.request,
-                slots=visit.request.slots,
+                exclude=each.request.exclude,
+                request=each.request.request,
+                slots=each.request.slots,
                 draw=number if drawn else None,
             )
-            for number, visit, bucket, one in zip(
-                range(first, first + len(visits)), visits, buckets, chosen, strict=True
+            for number, each, bucket, one in zip(
+                range(first, first + len(pending)), pending, buckets, chosen, strict=True
             )
         ]
 
     def made(self, places: Sequence[int], first: int, decided: Sequence[Decided]) -> None:
         """Answer with decisions, numbered from `first`."""
-        signer, visits = self.source.signer, self._visits
+        signer, pending = self.source.signer, self.pending
         for i, place in enumerate(places):
             try:
-                visits[place].reply.grant(issued(signer, first + i, decided[i]))
+                pending[place].reply.grant(issued(signer, first + i, decided[i]))
             except Exception:  # the others get theirs all the same
                 log.exception("an answer could not be delivered")
 
@@ -178,13 +180,13 @@ class DecisionBatch:
 
     def outdated(self, places: Sequence[int]) -> None:
         """Decide again, from the pool as it is by now."""
-        self.source.again([self._visits[place] for place in places])
+        self.source.ask_again([self.pending[place] for place in places])
 
     def denied(self, places: Sequence[int], error: ApiError) -> None:
         """Answer with an error."""
         for place in places:
             try:
-                self._visits[place].reply.refuse(error)
+                self.pending[place].reply.refuse(error)
             except Exception:
                 log.exception("an answer could not be delivered")
 

@@ -39,7 +39,7 @@ class Ledger:
     def decide(
         self, decided: Sequence[Decided], at: int, awaited: bool
     ) -> tuple[Sequence[Entry], Commit]:
-        """Record decisions, as many as there is room for; `awaited`: whether somebody waits."""
+        """Record decisions, as many as there is room for; `awaited`: whether a request waits."""
         entries: Sequence[Entry] = [
             Entry(number, at, each) for number, each in enumerate(decided, self.number + 1)
         ]

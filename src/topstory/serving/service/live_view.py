@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
 from topstory.serving.config.schema import Config
 from topstory.serving.service.ledger import Ledger
 from topstory.serving.service.view import VisibleState
 from topstory.serving.state.decider import Decider
 from topstory.serving.state.traffic import Traffic
-
-T = TypeVar("T")
 
 
 class LiveView:
@@ -24,12 +19,12 @@ class LiveView:
             name: Decider(pools[name], Traffic(config.traffic_of(name), name))
             for name in config.pools
         }
-        self._visible = VisibleState(0, self.deciders, {})
+        self._visible = VisibleState(0, self.deciders)
 
-    def read(self, work: Callable[[VisibleState], T]) -> T:
-        """Do some work with the state."""
+    def latest(self) -> VisibleState:
+        """The state as it is now."""
         self._visible.number = self._ledger.state.number
-        return work(self._visible)
+        return self._visible
 
     def now(self) -> int:
         """The journal's time."""

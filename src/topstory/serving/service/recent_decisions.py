@@ -15,7 +15,7 @@ TRIM_INTERVAL = 16  # decisions between two attempts to drop the oldest
 
 
 class PendingDecision(msgspec.Struct, gc=False):  # there are many: a collection would visit each
-    """A decision whose feedback may still come, and how far it has got."""
+    """A decision whose feedback may still come, and its progress."""
 
     number: int
     at: int
@@ -71,7 +71,7 @@ class RecentDecisions:
         return pending if pending or found is None else self._keep(found)
 
     def is_complete(self, request: str, since: int) -> bool:
-        """Whether memory alone tells if a client's request was decided since that time."""
+        """Whether memory alone shows whether a client's request was decided since that time."""
         return request in self._by_request or since >= self._complete_from
 
     def find_request(self, request: str, since: int, checked: int = 0) -> PendingDecision | None:

@@ -1,4 +1,4 @@
-"""Lookups in a remote journal, in a thread of their own, so that nobody else waits for them."""
+"""Lookups in a remote journal, in a separate thread, so other requests do not wait."""
 
 from __future__ import annotations
 

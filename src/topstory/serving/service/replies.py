@@ -32,7 +32,7 @@ class Reply(Refusable, Protocol[Given]):
 
 
 class Awaited(Generic[Answer]):
-    """A reply that somebody awaits."""
+    """A reply backed by a future."""
 
     def __init__(self) -> None:
         self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -63,7 +63,7 @@ class Together:
             self._whole.grant(self._answers)
 
 
-class Part:
+class ElementReply:
     """The reply to one request of an array."""
 
     def __init__(self, together: Together, place: int) -> None:
@@ -79,7 +79,7 @@ class Part:
 
 
 def attempt(reply: Refusable, work: Callable[..., None], *arguments: Any) -> None:
-    """Do the work; if it fails, the reply gets the error: nobody may be left waiting."""
+    """Do the work; if it fails, the reply gets the error: every request must get an answer."""
     try:
         work(*arguments)
     except ApiError as refused:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -18,9 +18,7 @@ from topstory.serving.service.recent_decisions import PendingDecision, from_jour
 from topstory.serving.service.remote_lookups import unreadable
 from topstory.serving.service.replies import unexpected
 from topstory.serving.service.settlement import Settlement
-from topstory.serving.service.transport import Proposal
-
-IsCurrent = Callable[[int], bool]
+from topstory.serving.service.transport import Payments, Proposal
 
 
 class Sequencer:
@@ -33,43 +31,32 @@ class Sequencer:
         self._ledger, self._recent = ledger, ledger.recent
         self._durable = config.journal.decisions == "durable"
         self._window = int(config.window_seconds * SECOND)
-        self.pay = Settlement(ledger).pay  # each payoff once
+        self._settlement = Settlement(ledger)
         self.turns = EditTurns()
 
     # -- decisions --
 
-    def propose(
-        self,
-        proposal: Proposal,
-        is_current: IsCurrent | None = None,
-        places: Sequence[int] | None = None,
-        checked: int = 0,
-    ) -> None:
-        """Have decisions made: they have consecutive numbers, and share a commit.
+    def propose(self, proposal: Proposal) -> None:
+        """Have decisions made: they have consecutive numbers, and share a commit."""
+        self._propose(proposal, range(len(proposal.requests)))
 
-        Args:
-            proposal: asks for them, and gets the outcomes.
-            is_current: whether at this time the pool is as the proposal saw it; None: it is.
-            places: those of the proposal to decide; None: all.
-            checked: the time at which the journal had no decision for the same requests.
-        """
+    def _propose(self, proposal: Proposal, places: Sequence[int], checked: int = 0) -> None:
+        """The same for some places; the journal had no decision for them at the time `checked`."""
         ledger, pool = self._ledger, proposal.pool
-        if places is None:
-            places = range(len(proposal.requests))
         at, editing = ledger.clock.now(), ledger.edits.get(pool)
         if editing is not None:  # what is decided after an edit must see it
             self.turns.delay(pool, proposal.source)
             editing.then(lambda _: proposal.outdated(places))
             return
-        if is_current is not None and not is_current(at):
+        if not proposal.is_current(at):
             self.turns.delay(pool, proposal.source)
             proposal.outdated(places)
             return
         if self.turns.delayed:
             self.turns.served(pool, proposal.source)
-        new, twins = places, places[:0]
+        new, duplicates = places, places[:0]
         if any(proposal.requests):
-            new, twins = self._answer_repeats(proposal, is_current, places, at, checked)
+            new, duplicates = self._answer_repeats(proposal, places, at, checked)
         if new:
             try:
                 self._decide(proposal, new, at)
@@ -77,8 +64,8 @@ class Sequencer:
                 proposal.denied(new, error)
             except Exception:
                 proposal.denied(new, unexpected())
-        if twins:  # the first of each is made by now
-            self.propose(proposal, is_current, twins, checked)
+        if duplicates:  # the first of each is made by now
+            self._propose(proposal, duplicates, checked)
 
     def _decide(self, proposal: Proposal, places: Sequence[int], at: int) -> None:
         ledger = self._ledger
@@ -95,28 +82,23 @@ class Sequencer:
             proposal.denied(places[len(entries) :], overloaded())
 
     def _answer_repeats(
-        self,
-        proposal: Proposal,
-        is_current: IsCurrent | None,
-        places: Sequence[int],
-        at: int,
-        checked: int,
+        self, proposal: Proposal, places: Sequence[int], at: int, checked: int
     ) -> tuple[list[int], list[int]]:
         """Answer requests that were decided before.
 
         Returns the places of new ones, and those of copies of new ones.
         """
-        new, twins = [], []
+        new, duplicates = [], []
         seen: set[str] = set()
         for place in places:
             request = proposal.requests[place]
             if request is None:
                 new.append(place)
             elif request in seen:
-                twins.append(place)
+                duplicates.append(place)
             else:
                 seen.add(request)
-                one = _OneRequest(proposal, place, request, is_current)
+                one = _OneRequest(proposal, place, request)
                 try:
                     if not self._answer_repeat(one, at, checked):
                         new.append(place)
@@ -124,7 +106,7 @@ class Sequencer:
                     one.refuse(error)
                 except Exception:
                     one.refuse(unexpected())
-        return new, twins
+        return new, duplicates
 
     def _answer_repeat(self, one: _OneRequest, at: int, checked: int) -> bool:
         """Whether it is taken care of: decided before, or being looked up."""
@@ -143,7 +125,7 @@ class Sequencer:
 
     def _looked_up(self, one: _OneRequest, at: int, found: Found | None) -> None:
         if found is None:  # what has come since then is in memory
-            self.propose(one.proposal, one.is_current, (one.place,), checked=at)
+            self._propose(one.proposal, (one.place,), checked=at)
         else:
             self._repeat(one, from_journal(found))
 
@@ -156,6 +138,12 @@ class Sequencer:
             pending.committing.then(partial(_report_earlier, one, pending))
         else:
             _report_earlier(one, pending, None)
+
+    # -- payoffs --
+
+    def pay(self, payments: Payments) -> None:
+        """Record payoffs, each once."""
+        self._settlement.pay(payments)
 
     # -- edits --
 
@@ -184,7 +172,6 @@ class _OneRequest(NamedTuple):
     proposal: Proposal
     place: int
     request: str
-    is_current: IsCurrent | None
 
     def refuse(self, refused: ApiError) -> None:
         """Answer with this error."""

@@ -21,7 +21,7 @@ from topstory.serving.service.frontend import FrontEnd, unknown_pool
 from topstory.serving.service.inputs import facts_of
 from topstory.serving.service.ledger import Ledger
 from topstory.serving.service.live_view import LiveView
-from topstory.serving.service.replies import Awaited, Reply
+from topstory.serving.service.replies import Awaited
 from topstory.serving.service.sequencer import Sequencer
 from topstory.serving.state.data_folder import DataFolder
 from topstory.serving.state.decider import Decider
@@ -54,14 +54,6 @@ class Service:
         return self.front.features
 
     # -- deciding and learning --
-
-    def ask(self, request: DecideRequest, reply: Reply[Decision]) -> None:
-        """Decide what to show to a user. The reply gets the answer; raises ApiError at once."""
-        self.front.ask(request, reply)
-
-    def pay(self, request: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
-        """Record what a decision paid. The reply gets the answer; raises ApiError at once."""
-        self.front.pay(request, reply)
 
     async def decide(self, request: DecideRequest) -> Decision:
         """Decide what to show to a user."""

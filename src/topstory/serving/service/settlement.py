@@ -41,7 +41,7 @@ class Settlement:
                     recorded.append(place)
                 except ApiError as error:
                     payments.denied((place,), error)
-            else:  # it needs a closer look
+            else:  # not the simple case
                 one = _OnePayment(payments, place)
                 attempt(one, self._pay_one, one)
                 at = 0
@@ -109,7 +109,7 @@ def _report_settled(payments: Payments, places: Sequence[int], failure: str | No
 
 def _expiring(pending: PendingDecision | None, expires: int) -> PendingDecision:
     # A number that was issued before its commit is given again, to another decision, if a crash
-    # came in between; the time of expiry tells them apart.
+    # came in between; the time of expiry distinguishes them.
     if pending is None or pending.decided.expires != expires:
         raise ApiError(
             404, "unknown_decision", "this decision is not in the journal: it was never final"

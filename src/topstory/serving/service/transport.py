@@ -5,6 +5,9 @@ In one process the sequencer itself is the transport: `propose` and `pay` are pl
 two are apart, a transport has an end on either side. The end at the front end scores a proposal at
 once and sends the decisions; the end at the sequencer stands in for the proposal there. A new
 transport implements these protocols; the front end and the sequencer stay as they are.
+
+Edits take no transport: they are made beside the sequencer, and a front end in another process
+forwards them there as HTTP requests (`workers.forwarding`).
 """
 
 from __future__ import annotations
@@ -40,6 +43,10 @@ class Proposal(Protocol):
     @property
     def requests(self) -> Sequence[str | None]:
         """The clients' request ids, by place."""
+        ...
+
+    def is_current(self, at: int) -> bool:
+        """Whether it saw the pool as it is at this time; if not, it is outdated."""
         ...
 
     def wanted(self, place: int) -> Wanted:
@@ -98,15 +105,18 @@ class Payments(Protocol):
 class LocalProposal(Proposal, Protocol):
     """A proposal where it is made: a transport may have it scored before it is sent."""
 
-    @property
-    def scored_from(self) -> VisibleState:
-        """What it was scored from."""
-        ...
-
     def decide(
-        self, places: Sequence[int], first: int, at: int, drawn: bool = False
+        self,
+        places: Sequence[int],
+        first: int,
+        at: int,
+        state: VisibleState | None = None,
+        drawn: bool = False,
     ) -> Sequence[Decided]:
-        """As above; `drawn`: these are not the decisions' own numbers, so records keep them."""
+        """As above, from this state if one is given.
+
+        `drawn`: these are not the decisions' own numbers, so records keep them.
+        """
         ...
 
 

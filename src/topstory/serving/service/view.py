@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from topstory.serving.state.decider import Decider
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -17,14 +15,13 @@ class VisibleState:
 
     number: int  # the last record that was applied
     deciders: Mapping[str, Decider]  # by pool
-    editions: Mapping[str, int]  # by pool: the last record that changed its articles
 
 
 class View(Protocol):
     """The newest state that a front end can see."""
 
-    def read(self, work: Callable[[VisibleState], T]) -> T:
-        """Do some work with the newest state, and again if it was overwritten meanwhile."""
+    def latest(self) -> VisibleState:
+        """The newest state."""
         ...
 
     def now(self) -> int:

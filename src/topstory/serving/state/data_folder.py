@@ -47,7 +47,7 @@ class DataFolder:
 def open_folder(config: Config) -> DataFolder:
     """Recover what is there, open pools that are new, record a changed configuration."""
     folder = Path(config.data)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # contexts are nobody else's business
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # contexts are private
     with ExitStack() as undo:
         lock = undo.enter_context(closing(_locked(folder)))
         journal = own_journal(config)

@@ -32,7 +32,9 @@ class Decider:
     def __init__(self, pool: Pool, traffic: Traffic) -> None:
         self.pool, self.traffic = pool, traffic
         self._room = pool.policy.model.room(pool.dimension)
+        # Exploration is configured before: it stays as it is.
         self._seed = np.uint64(pool.policy.seed)
+        self._bonus, self._share = pool.policy.explorer.bonus, pool.policy.explorer.share
 
     def decide(
         self,
@@ -62,8 +64,8 @@ class Decider:
             policy.model.segment(values),
             listing.slots,
             policy.model.roster.keys,
-            policy.explorer.bonus,
-            policy.explorer.share,
+            self._bonus,
+            self._share,
             self.traffic.shares,
             bucket,
             self._seed,
@@ -94,8 +96,8 @@ class Decider:
             policy.model.segments(contexts, 0, len(users)),
             listing.slots,
             policy.model.roster.keys,
-            policy.explorer.bonus,
-            policy.explorer.share,
+            self._bonus,
+            self._share,
             self.traffic.shares,
             np.array(buckets, np.int64),
             self._seed,

@@ -22,7 +22,7 @@ def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: i
     """The exact state: the newest snapshot that can be read, then every record after it."""
     (last, _), pruned = journal.last(), journal.pruned()
     for state in snapshots.newest():
-        if not goes_with(state.number, pruned, last):
+        if not matches_journal(state.number, pruned, last):
             log.error("snapshot %d does not match the journal: not used", state.number)
             continue
         state.apply(journal.read(state.number), starts.policy)
@@ -37,7 +37,7 @@ def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: i
     return state
 
 
-def goes_with(snapshot: int, pruned: int, last: int) -> bool:
+def matches_journal(snapshot: int, pruned: int, last: int) -> bool:
     """Whether a journal has every record after a snapshot of that number, and those before."""
     return pruned - 1 <= snapshot <= last
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from topstory.files import sync
+from topstory.files import replaced_folder, sync
 from topstory.policies import Policy
 from topstory.serving.state.pool import Article, Pool
 from topstory.serving.state.state import State
@@ -62,7 +62,7 @@ class Sealed(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
-class Picture:
+class StateCopy:
     """A state as it was at one moment, to be written while the state itself goes on."""
 
     number: int
@@ -73,7 +73,7 @@ class Picture:
     facts: Mapping[str, bytes]  # articles, tallies and when they were taught, as JSON
 
     @classmethod
-    def of(cls, state: State) -> Picture:
+    def of(cls, state: State) -> StateCopy:
         """Copy what is going to change."""
         facts = {
             name: msgspec.json.encode([pool.articles, pool.tally, pool.taught])
@@ -96,22 +96,17 @@ class Snapshots:
         names = (entry.name for entry in self.folder.iterdir() if entry.name.isdigit())
         return sorted((int(name) for name in names), reverse=True)
 
-    def write(self, picture: Picture) -> Path:
+    def write(self, copy: StateCopy) -> Path:
         """Write a snapshot, and drop all but the last two."""
         # One at a time: a service that stops does not wait for the snapshot that it was taking.
         with self._writing:
-            target = self.path(picture.number)
+            target = self.path(copy.number)
             if target.exists():
                 return target
-            unfinished = self.folder / f".{target.name}.part"
-            shutil.rmtree(unfinished, ignore_errors=True)
-            unfinished.mkdir()
-            try:
-                self._fill(unfinished, picture)
-                unfinished.rename(target)
-                sync(self.folder)
-            finally:
-                shutil.rmtree(unfinished, ignore_errors=True)
+            with replaced_folder(target, _never_replaced) as fresh:
+                self._fill(fresh, copy)
+            # Records that it contains may be pruned: unlike other folders, it must be on the disk.
+            sync(self.folder)
             for number in self.numbers()[KEPT_SNAPSHOTS:]:
                 shutil.rmtree(self.path(number), ignore_errors=True)
             return target
@@ -128,12 +123,12 @@ class Snapshots:
         """The folder of a snapshot."""
         return self.folder / f"{number:012d}"
 
-    def _fill(self, folder: Path, picture: Picture) -> None:
+    def _fill(self, folder: Path, copy: StateCopy) -> None:
         pools = {}
-        for name, policy in picture.policies.items():
+        for name, policy in copy.policies.items():
             path = folder / f"{name}.safetensors"
             policy.save(path)
-            articles, tally, taught = msgspec.json.decode(picture.facts[name])
+            articles, tally, taught = msgspec.json.decode(copy.facts[name])
             pools[name] = {
                 **{"articles": articles, "tally": tally},
                 **{"checksum": checksum(path), "taught": taught},
@@ -142,10 +137,10 @@ class Snapshots:
             {
                 "format": FORMAT,
                 "version": VERSION,
-                "number": picture.number,
-                "at": picture.at,
-                "dimension": picture.dimension,
-                "config": picture.config,
+                "number": copy.number,
+                "at": copy.at,
+                "dimension": copy.dimension,
+                "config": copy.config,
                 "pools": pools,
             }
         )
@@ -176,6 +171,10 @@ class Snapshots:
             pool.articles, pool.tally = facts.articles, facts.tally
             state.pools[name] = pool
         return state
+
+
+def _never_replaced(snapshot: Path) -> None:
+    raise FileExistsError(f"{snapshot}: this snapshot exists already")
 
 
 def checksum(path: Path) -> str:

@@ -21,7 +21,7 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.connect import FILE
 from topstory.serving.journal.sqlite import SqliteJournal
-from topstory.serving.state.recovery import Starts, check_fits, goes_with, recover
+from topstory.serving.state.recovery import Starts, check_fits, matches_journal, recover
 from topstory.serving.state.snapshots import UNREADABLE, Snapshots
 
 MAX_ATTEMPTS = 5
@@ -43,7 +43,7 @@ def back_up(
     config: Config,
     out: Path,
     file: Path | None = None,
-    tell: Callable[[str], None] = lambda words: None,
+    progress: Callable[[str], None] = lambda words: None,
 ) -> BackedUp:
     """Copy all that a service needs to continue, whole or not at all, and open the copy.
 
@@ -51,7 +51,7 @@ def back_up(
         config: the configuration of the service, which may be running.
         out: the new folder; it must not exist.
         file: the configuration file, copied too.
-        tell: called with what is being done.
+        progress: called with what is being done.
     """
     if config.journal.url is not None:
         raise BadConfig(
@@ -64,15 +64,15 @@ def back_up(
         raise FileNotFoundError(f"{data}: there is no journal in this folder")
     with replaced_folder(out, _refuse) as fresh:
         fresh.chmod(0o700)  # it holds contexts and secrets
-        pruned = _copy_state(config, fresh, tell)
+        pruned = _copy_state(config, fresh, progress)
         # After the journal: a pool's start is written before the record that opens the pool,
-        tell("copying the initial policies")
+        progress("copying the initial policies")
         copy_folder(data / "start", fresh / "start")
         # and an archive before its decisions are deleted from the journal.
-        tell("copying the archive")
+        progress("copying the archive")
         archived = _copy_archive(data / "archive", fresh / "archive", pruned)
         _copy_files(data, fresh, file)
-        tell("opening the copy")
+        progress("opening the copy")
         record, at = _opened(config, fresh)
         copied = sum(path.stat().st_size for path in fresh.rglob("*") if path.is_file())
         kept = len(Snapshots(fresh / "snapshots").numbers())
@@ -83,18 +83,18 @@ def _refuse(out: Path) -> None:
     raise FileExistsError(f"{out}: already exists; a backup needs a new folder")
 
 
-def _copy_state(config: Config, fresh: Path, tell: Callable[[str], None]) -> int:
+def _copy_state(config: Config, fresh: Path, progress: Callable[[str], None]) -> int:
     """Copy snapshots and journal; returns the number below which decisions are archived."""
     data = Path(config.data)
     for _ in range(MAX_ATTEMPTS):
-        tell("copying the snapshots")
+        progress("copying the snapshots")
         numbers = copy_snapshots(Snapshots(data / "snapshots"), fresh / "snapshots")
-        tell("copying the journal")
+        progress("copying the journal")
         with closing(SqliteJournal(data / FILE, config.journal.lock_seconds)) as journal:
             journal.copy(fresh / FILE)
         with closing(SqliteJournal(fresh / FILE)) as copied:
             (last, _), pruned = copied.last(), copied.pruned()
-        if not pruned or any(goes_with(number, pruned, last) for number in numbers):
+        if not pruned or any(matches_journal(number, pruned, last) for number in numbers):
             return pruned
         # Meanwhile the service took newer snapshots, and archived what those contain.
         (fresh / FILE).unlink()

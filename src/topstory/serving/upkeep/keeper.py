@@ -13,7 +13,7 @@ from topstory.serving.journal.journal import Journal, JournalError
 from topstory.serving.journal.records import Decided
 from topstory.serving.service.service import Service
 from topstory.serving.state.pool import FOREVER
-from topstory.serving.state.snapshots import Picture, Snapshots
+from topstory.serving.state.snapshots import Snapshots, StateCopy
 from topstory.serving.upkeep.journal_export import NothingToExport, Part, export
 
 DAY = 86_400 * SECOND
@@ -69,9 +69,9 @@ class Keeper:
         """Save the state, if it has changed."""
         if self._service.state.number == self.number or self._service.commits.broken:
             return
-        picture = Picture.of(self._service.state)
-        await asyncio.to_thread(self._snapshots.write, picture)
-        self.number, self.at = picture.number, self._service.clock.now()
+        copy = StateCopy.of(self._service.state)
+        await asyncio.to_thread(self._snapshots.write, copy)
+        self.number, self.at = copy.number, self._service.clock.now()
 
     async def archive(self) -> int:
         """Move old, final decisions to log folders; returns how many records were moved.
@@ -93,7 +93,7 @@ class Keeper:
 
     def _write(self, now: int, age: int, saved: int) -> int:
         """Archive what is old enough; returns the first record number that is not, or 0."""
-        journal = self._service.journal.again()
+        journal = self._service.journal.reopen()
         try:
             unsaved = journal.first_paid_after(saved)
             before = _first_young(journal, now, age, min(saved + 1, unsaved or FOREVER))

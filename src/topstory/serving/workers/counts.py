@@ -1,4 +1,4 @@
-"""RequestCounts that workers have answered, reported to the learner, which shows the sum."""
+"""Counts of the requests that workers answered, reported to the learner, which shows the sum."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add(counted: Counted, requests: RequestCounts) -> None:
     for route, status, count in counted.statuses:
         requests.statuses[route, status] += count
     for route, counts, total in counted.latencies:
-        latency = requests.latency(route)
+        latency = requests.latencies[route]
         latency.counts = [a + b for a, b in zip(latency.counts, counts, strict=True)]
         latency.total += total
     requests.unknown.update(counted.unknown)

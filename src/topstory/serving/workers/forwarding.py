@@ -15,7 +15,7 @@ from topstory.serving.workers.wire import Answered, Forwarded
 
 
 class Forwarding:
-    """The worker's side: an ASGI application that asks the learner's."""
+    """The worker's side: an ASGI application that forwards to the learner's."""
 
     def __init__(self, send: SendMessage, keys: Keys, body_bytes: int) -> None:
         self._send, self._keys, self._limit = send, keys, body_bytes
@@ -65,26 +65,26 @@ def _has_body(scope: Scope) -> bool:
     return length not in (None, b"0") or header(scope, b"transfer-encoding") is not None
 
 
-async def answered(app: ASGIApp, asked: Forwarded) -> Answered:
+async def answered(app: ASGIApp, request: Forwarded) -> Answered:
     """The learner's side: the answer of its own application."""
     scope: Scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
         "scheme": "http",
-        "method": asked.method,
-        "path": asked.path,
-        "raw_path": asked.raw_path,
+        "method": request.method,
+        "path": request.path,
+        "raw_path": request.raw_path,
         "root_path": "",
-        "query_string": asked.query,
-        "headers": asked.headers,
+        "query_string": request.query,
+        "headers": request.headers,
         "client": None,
         "server": None,
     }
     status, headers, parts = 500, [], []
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": asked.body, "more_body": False}
+        return {"type": "http.request", "body": request.body, "more_body": False}
 
     async def send(message: Message) -> None:
         nonlocal status, headers
@@ -97,4 +97,4 @@ async def answered(app: ASGIApp, asked: Forwarded) -> Answered:
         await app(scope, receive, send)
     except ClientDisconnected:  # cannot happen: the body is here
         status = 500
-    return Answered(asked.first, status, headers, b"".join(parts))
+    return Answered(request.first, status, headers, b"".join(parts))

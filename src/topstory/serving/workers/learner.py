@@ -19,6 +19,7 @@ from topstory.serving.workers.wire import (
     Earlier,
     Forwarded,
     FromWorker,
+    NothingToShow,
     Outdated,
     Paying,
     Proposed,
@@ -44,9 +45,8 @@ class Learner:
 
     def received(self, message: FromWorker) -> None:
         """Pass on what the worker asks."""
-        if isinstance(message, Proposed):
-            proposal = RemoteProposal(message, self, self._publisher, self._send)
-            self._sequencer.propose(proposal, proposal.is_current)
+        if isinstance(message, Proposed | NothingToShow):
+            self._sequencer.propose(RemoteProposal(message, self, self._publisher, self._send))
         elif isinstance(message, Paying):
             self._sequencer.pay(RemotePayments(message, self._send))
         elif isinstance(message, Forwarded):
@@ -56,8 +56,10 @@ class Learner:
 
     async def _forward(self, message: Forwarded) -> None:
         answer = await answered(self._app, message)
-        if self._publisher.begun:  # the editor waits for workers to load kernels, no visitor does
-            self._publisher.begun = False
+        if (
+            self._publisher.has_first_article
+        ):  # the editor waits for workers to load kernels, no visitor does
+            self._publisher.has_first_article = False
             await self._warm_up()
         self._send(answer)
 
@@ -66,11 +68,19 @@ class RemoteProposal:
     """Stands in for a worker's proposal, which was scored there."""
 
     def __init__(
-        self, message: Proposed, source: Learner, publisher: Publisher, send: SendMessage
+        self,
+        message: Proposed | NothingToShow,
+        source: Learner,
+        publisher: Publisher,
+        send: SendMessage,
     ) -> None:
         self.pool, self.source, self._send = message.pool, source, send
-        self.requests = [each.request for each in message.decided]
         self._message, self._publisher = message, publisher
+        self.requests: Sequence[str | None]
+        if isinstance(message, Proposed):
+            self.requests = [each.request for each in message.decided]
+        else:
+            self.requests = [request for request, _ in message.requests]
 
     def is_current(self, at: int) -> bool:
         """Whether the worker saw the pool as it is, and its list of articles holds at this time."""
@@ -80,23 +90,27 @@ class RemoteProposal:
 
     def wanted(self, place: int) -> Wanted:
         """What the request is for."""
-        decided = self._message.decided[place]
+        message = self._message
+        if isinstance(message, NothingToShow):
+            return message.requests[place][1]
+        decided = message.decided[place]
         return decided.pool, decided.user, decided.exclude, decided.slots
 
     def decide(self, places: Sequence[int], first: int, at: int) -> Sequence[Decided]:
         """The worker has decided; ApiError if it had nothing to show."""
-        if self._message.refused is not None:
-            raise ApiError(*self._message.refused)
-        return [self._message.decided[place] for place in places]
+        message = self._message
+        if isinstance(message, NothingToShow):
+            raise ApiError(*message.error)
+        return [message.decided[place] for place in places]
 
     def made(self, places: Sequence[int], first: int, decided: Sequence[Decided]) -> None:
-        """SendMessage the numbers of decisions."""
+        """Send the numbers of decisions."""
         for begin, count in _runs(places):
             self._send(Taken(self._message.first + begin, count, first))
             first += count
 
     def earlier(self, place: int, number: int, decided: Decided) -> None:
-        """SendMessage the decision of an earlier, equal request."""
+        """Send the decision of an earlier, equal request."""
         self._send(Earlier(self._message.first + place, number, decided))
 
     def outdated(self, places: Sequence[int]) -> None:
@@ -107,7 +121,7 @@ class RemoteProposal:
             self._send(Outdated(self._message.first + begin, count))
 
     def denied(self, places: Sequence[int], error: ApiError) -> None:
-        """SendMessage an error."""
+        """Send an error."""
         _deny(self._send, self._message.first, places, error)
 
 
@@ -124,7 +138,7 @@ class RemotePayments:
         self._send(Settled(numbers, [repeated] * len(numbers)))
 
     def denied(self, places: Sequence[int], error: ApiError) -> None:
-        """SendMessage an error."""
+        """Send an error."""
         _deny(self._send, self._first, places, error)
 
 

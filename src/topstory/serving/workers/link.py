@@ -40,13 +40,13 @@ class Link(asyncio.Protocol):
         await loop.create_unix_connection(lambda: self, sock=end)
 
     def send(self, message: msgspec.Struct) -> None:
-        """SendMessage it, together with what else is sent in this turn of the loop."""
+        """Send it, together with what else is sent in this turn of the loop."""
         if not self._outgoing:
             self._call_soon(self._flush)
         self._outgoing.append(message)
 
     def close(self) -> None:
-        """SendMessage what is left, and close."""
+        """Send what is left, and close."""
         self._flush()
         if self._transport is not None:
             self._transport.close()

@@ -15,7 +15,7 @@ from topstory.serving.http.admin_routes import AdminRoutes
 from topstory.serving.http.app import App
 from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
-from topstory.serving.http.sockets import Tell, announce, listen
+from topstory.serving.http.sockets import PrintLine, announce, listen
 from topstory.serving.journal.records import Entry, Placed, Removed
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, secrets_of, signer_of
@@ -32,25 +32,25 @@ from topstory.serving.workers.supervisor import Supervisor
 _EDITS = (Placed, Removed)  # written out in the loop, a union would be built for every record
 
 
-def serve_with_workers(config: Config, tell: Tell) -> None:
-    """Serve until a signal comes; `tell` prints what the operator should know."""
+def serve_with_workers(config: Config, print_line: PrintLine) -> None:
+    """Serve until a signal comes; `print_line` prints what the operator should know."""
     listening = listen(config, config.workers)
     folder = open_folder(config)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(config, folder, listening, tell))
+            runner.run(_serve(config, folder, listening, print_line))
     finally:
         folder.journal.close()
         folder.lock.close()
 
 
 async def _serve(
-    config: Config, folder: DataFolder, listening: list[socket.socket], tell: Tell
+    config: Config, folder: DataFolder, listening: list[socket.socket], print_line: PrintLine
 ) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    keys, made = keys_of(config, tell)
+    keys, made = keys_of(config, print_line)
     # All workers have the same secrets, whatever the files say when one is restarted.
     resolved = msgspec.structs.replace(
         config, keys=keys, signing=secrets_of(config), features=folder.kept_features
@@ -81,7 +81,7 @@ async def _serve(
                 requests,
                 publisher,
             )
-            announce(tell, config, listening[0], made)
+            announce(print_line, config, listening[0], made)
             await stop.wait()
             await supervisor.end()
             publisher.stop()

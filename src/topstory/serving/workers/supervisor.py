@@ -117,7 +117,7 @@ class Supervisor(Collector):
         await asyncio.gather(*(worker.warm_up() for worker in self.workers))
 
     async def end(self) -> None:
-        """End all of them, once they have answered what they were asked."""
+        """End all of them, once they have answered their open requests."""
         for task in self._keeping:
             task.cancel()
         for each in self._listening:  # new connections are refused, not kept waiting

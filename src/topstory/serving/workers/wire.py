@@ -1,7 +1,7 @@
 """The messages between workers and the learner: lists of these, as MessagePack.
 
-Every question has a number of the worker's own, `first` and those that follow it, and is answered
-by that number. What is asked in one turn of a worker's event loop goes into one message.
+Each worker numbers its requests: `first` and those that follow it. A reply names the number. All
+requests of one turn of a worker's event loop go into one message.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.records import Decided
 from topstory.serving.service.receipts import Receipt
+from topstory.serving.service.transport import Wanted
 
 
 class _Message(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
@@ -35,9 +36,18 @@ class Proposed(_Message, frozen=True):
     begins: int  # the times for which its list of articles holds
     ends: int
     decided: list[Decided]
-    # Why there is nothing to show. Then these are only the requests that have an id: they may have
-    # been decided before.
-    refused: tuple[int, str, str] | None = None  # status, reason, message
+
+
+class NothingToShow(_Message, frozen=True):
+    """Requests with an id that a worker could not decide: they may have been decided before."""
+
+    first: int
+    pool: str
+    edition: int  # as in Proposed
+    begins: int
+    ends: int
+    requests: list[tuple[str, Wanted]]
+    error: tuple[int, str, str]  # status, reason, message
 
 
 class Paying(_Message, frozen=True):
@@ -135,7 +145,7 @@ class WarmUp(_Message, frozen=True):
     """A pool has its first article: load the kernels for it, and report when you are ready."""
 
 
-FromWorker = Ready | Proposed | Paying | Forwarded | Counted
+FromWorker = Ready | Proposed | NothingToShow | Paying | Forwarded | Counted
 FromLearner = Welcome | Taken | Earlier | Outdated | Settled | Denied | Answered | Count | WarmUp
 
 from_worker: msgspec.msgpack.Decoder[list[FromWorker]] = msgspec.msgpack.Decoder(list[FromWorker])

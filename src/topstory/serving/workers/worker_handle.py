@@ -44,13 +44,13 @@ class WorkerHandle:
         self._learner: Learner | None = None
         self.ready = asyncio.Event()
         self.gone = asyncio.Event()
-        self._asked: dict[type[FromWorker], list[asyncio.Future[None]]] = {Ready: [], Counted: []}
+        self._pending: dict[type[FromWorker], list[asyncio.Future[None]]] = {Ready: [], Counted: []}
         self._counted: Callable[[Counted], None] | None = None
 
     async def talk(
         self, config: Config, make: MakeLearner, counted: Callable[[Counted], None]
     ) -> None:
-        """SendMessage it the configuration, and answer what it asks from now on."""
+        """Send it the configuration, and answer what it asks from now on."""
         self._counted = counted
         link = self._link = Link(from_worker, self._received, self.gone.set)
         self._learner = make(link.send)
@@ -72,14 +72,14 @@ class WorkerHandle:
         if self._link is None or not self.ready.is_set() or self.gone.is_set():
             return
         answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._asked[answer].append(answered)
+        self._pending[answer].append(answered)
         self._link.send(question)
         gone = asyncio.create_task(self.gone.wait())
         await asyncio.wait((answered, gone), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         gone.cancel()
 
     async def end(self, seconds: float) -> None:
-        """Have it answer what it was asked, and end; after this time it is killed."""
+        """Have it answer its open requests, and end; after this time it is killed."""
         if self.process.poll() is None:
             self.process.terminate()
         try:
@@ -98,7 +98,7 @@ class WorkerHandle:
             assert self._learner is not None
             self._learner.received(message)
             return
-        for answered in self._asked[type(message)]:
+        for answered in self._pending[type(message)]:
             if not answered.done():
                 answered.set_result(None)
-        self._asked[type(message)] = []
+        self._pending[type(message)] = []

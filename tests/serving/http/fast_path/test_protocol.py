@@ -178,7 +178,7 @@ def test_a_last_answer_that_is_not_read_keeps_no_connection(
 
     async def work() -> None:
         async with connected(RequestCounts(), limits) as (client, protocol):
-            # More than is kept on the way, less than what a protocol is told of.
+            # More than is kept on the way, less than what a protocol is notified of.
             protocol.transport.write(b"x" * 60_000)
             assert protocol.transport.get_write_buffer_size() > 0
             client.send(ANONYMOUS + end + b"\r\n")
@@ -254,7 +254,7 @@ def test_requests_that_fail_before_they_are_complete_are_counted() -> None:
     for requests, (_, _, route, status) in zip(uvloop.run(all_work()), cases, strict=True):
         assert requests.statuses[route, status] == 1
         # They have no latency: they were never complete.
-        assert not sum(requests.latency(route).counts)
+        assert not sum(requests.latencies[route].counts)
 
 
 def test_latency_is_measured_from_the_last_byte_of_the_request(

@@ -40,9 +40,9 @@ def test_a_reader_never_sees_half_a_state() -> None:
     )
     try:
         assert hammer.stdout is not None
-        told = hammer.stdout.readline().split()
+        descriptors = hammer.stdout.readline().split()
         # As inherited descriptors would be: the same memory, by the other process's names for it.
-        files = [open(f"/proc/{hammer.pid}/fd/{number}", "r+b") for number in told]  # noqa: SIM115  # closed below
+        files = [open(f"/proc/{hammer.pid}/fd/{number}", "r+b") for number in descriptors]  # noqa: SIM115  # closed below
         reader = Reader((files[0].fileno(), files[1].fileno(), files[2].fileno()))
         whole, last = 0, 0.0
         end = monotonic() + 60.0
@@ -66,7 +66,7 @@ def test_a_reader_never_sees_half_a_state() -> None:
     assert hammer.returncode == 0
 
 
-def test_a_reader_that_was_overtaken_is_told() -> None:
+def test_a_reader_that_was_overtaken_finds_out() -> None:
     writer = Writer()
     reader = Reader(writer.descriptors)
     for _ in range(2):

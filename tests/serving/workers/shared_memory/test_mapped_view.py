@@ -19,7 +19,7 @@ from topstory.serving.state.pool import Pool
 from topstory.serving.state.state import State
 from topstory.serving.state.traffic import Traffic
 from topstory.serving.workers.shared_memory.double_buffer import Reader
-from topstory.serving.workers.shared_memory.layout import SOON
+from topstory.serving.workers.shared_memory.layout import LISTED_AHEAD
 from topstory.serving.workers.shared_memory.mapped_view import MappedView
 from topstory.serving.workers.shared_memory.publisher import Publisher
 
@@ -112,7 +112,7 @@ def test_a_mirror_sees_an_edit_at_once_and_other_changes_when_they_are_published
 def test_articles_come_and_go_by_the_clock() -> None:
     wall = Wall()
     state, publisher, view = made(ts.policy("linucb-disjoint"), wall)
-    begins, ends = wall.at + 10 * SOON, wall.at + 2 * SOON
+    begins, ends = wall.at + 10 * LISTED_AHEAD, wall.at + 2 * LISTED_AHEAD
     place(state, publisher, ArticleFacts("now", ends=ends), ArticleFacts("later", begins=begins))
     user = users(1, seed=3)[0]
 

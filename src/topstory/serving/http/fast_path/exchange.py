@@ -73,7 +73,7 @@ class Connection(Protocol):
 
 
 class _NoEvent:
-    """uvicorn sets an event when a connection is lost; nobody waits for it here."""
+    """uvicorn sets an event when a connection is lost; unused here."""
 
     def set(self) -> None:
         """Do nothing."""

@@ -17,15 +17,12 @@ _END = b"\r\n\r\n"
 class HeaderCache:
     """The heads that one connection has sent, with what they mean.
 
-    The same bytes mean the same to any parser, so they are not parsed again. Whoever sends them
-    has already shown the key on this connection.
+    The same bytes mean the same to any parser, so they are not parsed again. The sender has
+    already authenticated on this connection.
     """
 
     def __init__(self) -> None:
         self._heads: dict[bytes, KnownHead] = {}
-
-    def __len__(self) -> int:
-        return len(self._heads)
 
     def find(self, data: bytes) -> tuple[KnownHead, bytes] | None:
         """The head and the body, if `data` is exactly one request with a known head."""

@@ -26,6 +26,7 @@ class GuardedProtocol(HttpToolsProtocol):
     limits = LimitsConfig()
     fast_routes: FastRoutes | None = None
     count_connections: CountConnections = staticmethod(lambda here: here)
+    cycle: Any  # the current request: None before the first, and a FastExchange if it is one
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -63,10 +64,10 @@ class GuardedProtocol(HttpToolsProtocol):
         """Feed the parser, or handle a request with a known head at once."""
         if self._rejecting:
             return
-        cycle = self._cycle
+        cycle = self.cycle
         free = not self._in_message and (cycle is None or cycle.response_complete)
         if free:
-            if self._heads and self.timeout_keep_alive_task is None and self._handle_known(data):
+            if self.timeout_keep_alive_task is None and self._handle_known(data):
                 return
             if self._idle or self._deadline is None:
                 self._expect(self.limits.request_seconds, idle=False)
@@ -77,7 +78,7 @@ class GuardedProtocol(HttpToolsProtocol):
             for start in range(0, len(data), limit):
                 self._feed(data[start : start + limit])
         if free and not self._in_message and not self._rejecting:
-            exchange = self._cycle
+            exchange = self.cycle
             if isinstance(exchange, FastExchange):
                 self._heads.remember(data, self.headers, exchange)
 
@@ -100,7 +101,7 @@ class GuardedProtocol(HttpToolsProtocol):
         head, body = found
         assert self.fast_routes is not None
         self._deadline = None
-        self._cycle = exchange = FastExchange(
+        self.cycle = exchange = FastExchange(
             self, self.fast_routes, head.path, head.route, keep=True
         )
         exchange.begin_with(head.key, body)
@@ -125,7 +126,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _take_fast_path(self) -> bool:
         """Begin a fast exchange, if the request is an ordinary one to a hot route."""
-        routes, cycle = self.fast_routes, self._cycle
+        routes, cycle = self.fast_routes, self.cycle
         if (
             routes is None
             or self.url not in routes.routes
@@ -138,22 +139,13 @@ class GuardedProtocol(HttpToolsProtocol):
         ):
             return False
         keep = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-        self._cycle = exchange = FastExchange(self, routes, *routes.routes[self.url], keep)
+        self.cycle = exchange = FastExchange(self, routes, *routes.routes[self.url], keep)
         exchange.authorise(next((v for name, v in self.headers if name == b"authorization"), None))
         return True
 
-    @property
-    def _cycle(self) -> Any:
-        """The current request: None before the first, and a fast exchange if it is one."""
-        return self.cycle
-
-    @_cycle.setter
-    def _cycle(self, exchange: Any) -> None:
-        self.cycle = exchange
-
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""
-        exchange = self._cycle
+        exchange = self.cycle
         if self._rejecting:
             return
         if not isinstance(exchange, FastExchange):
@@ -166,7 +158,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Handle the request: it is complete, and from here on no time limit applies."""
         self._deadline = None
         self._in_message = False
-        cycle = self._cycle
+        cycle = self.cycle
         if self._rejecting:
             return
         if isinstance(cycle, FastExchange):
@@ -271,7 +263,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._rejecting = True
         if self.transport.is_closing():
             return
-        cycle = self._cycle
+        cycle = self.cycle
         if cycle is None or not cycle.response_started or cycle.response_complete:
             body = msgspec.json.encode(error.answer)
             headers = [each for each in error_headers(error.status) if each[0] != b"connection"]

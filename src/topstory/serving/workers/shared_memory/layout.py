@@ -21,7 +21,7 @@ from topstory.serving.state.tally import Tally
 # The number of the last record, how far the journal's clock is ahead of the steady one (µs), the
 # layout's own number, and its length in bytes.
 HEAD = Struct("<QqQQ")
-SOON = 60_000_000  # µs: articles that begin later have no place yet
+LISTED_AHEAD = 60_000_000  # µs: articles that begin later have no place yet
 
 _CACHE_LINE = 64  # bytes: arrays begin where a cache line does
 
@@ -61,10 +61,10 @@ def lay_out(
     laid, rows, begin, until = [], {}, 0, FOREVER
     for name, pool in pools.items():
         facts = [article.facts for article in pool.articles.values()]
-        soon = [each for each in facts if (each.begins or 0) <= now + SOON]
+        soon = [each for each in facts if (each.begins or 0) <= now + LISTED_AHEAD]
         listed = [each for each in soon if each.ends is None or each.ends > now]
-        later = (each.begins or 0 for each in facts if (each.begins or 0) > now + SOON)
-        until = min(until, min(later, default=FOREVER) - SOON // 2)
+        later = (each.begins or 0 for each in facts if (each.begins or 0) > now + LISTED_AHEAD)
+        until = min(until, min(later, default=FOREVER) - LISTED_AHEAD // 2)
         until = min(until, min((each.ends or FOREVER for each in listed), default=FOREVER))
         arrays = []
         for field in pool.policy.model.scored if listed else ():

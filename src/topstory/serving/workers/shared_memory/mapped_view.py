@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from mmap import mmap
 from time import monotonic_ns
@@ -31,6 +31,7 @@ _layouts = msgspec.msgpack.Decoder(Layout)
 class MappedState(VisibleState):
     """The contents of one buffer."""
 
+    editions: Mapping[str, int]  # by pool: the last record that changed its articles
     turn: int
     ahead: int  # µs that the journal's clock is ahead of the machine's steady one
     layout: int
@@ -46,7 +47,7 @@ class MappedView:
         self._traffic = {name: Traffic(config.traffic_of(name), name) for name in config.pools}
         self.torn_reads = 0  # how often a buffer was overwritten while it was read
 
-    def read(self, work: Callable[[VisibleState], T]) -> T:
+    def read(self, work: Callable[[MappedState], T]) -> T:
         """Do some work with the newest state, and again if it was overwritten meanwhile."""
         while True:
             state = self.latest()

@@ -54,7 +54,7 @@ class Publisher:
         self._layout: Layout | None = None
         self._encoded = b""
         self._slots: dict[str, Slots] = {}
-        self.begun = False  # a pool got its first article
+        self.has_first_article = False  # a pool got its first article
         self.until = 0  # the time at which a new layout is needed
         self._layouts = 0
         self._written: list[tuple[int, mmap, dict[str, dict[str, Floats]]] | None] = [None, None]
@@ -126,7 +126,9 @@ class Publisher:
         self._layout, rows, self.until = lay_out(
             self._layouts, self._state.dimension, self._pools, self.editions, now
         )
-        self.begun |= any(ids and not len(self._slots.get(name, ids)) for name, ids in rows.items())
+        self.has_first_article |= any(
+            ids and not len(self._slots.get(name, ids)) for name, ids in rows.items()
+        )
         self._encoded = msgspec.msgpack.encode(self._layout)
         self._slots = {
             name: np.array([self._pools[name].policy.model.roster.slot(i) for i in ids], np.int32)
