@@ -43,7 +43,7 @@ def run(quick: bool) -> Section:
         f"{total:.0f} calls of {len(calls)} functions in {modules} modules, from the HTTP parser "
         "to the answer: one process, one connection, durable decisions, one request at a time. "
         "Comprehensions and lambdas count with the function that they are in. A disk that is slow "
-        "at the moment adds two calls: its commits go to a thread."
+        "at the moment adds up to four calls: its commits go to a thread."
     ]
     return Section([table], {"calls": total, "modules": modules, "each": calls}, notes)
 
