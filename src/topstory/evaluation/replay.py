@@ -12,6 +12,7 @@ import numpy.typing as npt
 from topstory.evaluation.prepared_log import PreparedLog, chunks, prepared
 from topstory.evaluation.python_replay import replay_in_python
 from topstory.evaluation.result import ArticleResult, Bucket, Result
+from topstory.evaluation.truth import ExpectedPayoffs, TrueValue
 from topstory.events import EventLog
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots
@@ -101,12 +102,20 @@ def replay_unwarned(
     size: float,
     seed: int,
     progress: Progress | None = None,
+    expected: ExpectedPayoffs | None = None,
 ) -> Result:
-    """The same of a log whose warning, if any, was given: for many replays of one log."""
+    """The same of a log whose warning, if any, was given: for many replays of one log.
+
+    `expected` is what the shown article of each event pays on average, which only a simulated
+    world knows. The policy learns from what was paid; `Result.true_relative_ctr` counts this.
+    """
     logged = prepared(log, seed)
+    truth = None if expected is None else TrueValue(expected)
     began = perf_counter()
     if isinstance(policy, Policy) and policy.model.compiles:
-        trained, sums, slots = _replay_compiled(policy, log, logged, size, seed, progress)
+        trained, sums, slots = _replay_compiled(policy, log, logged, size, seed, progress, truth)
+    elif truth is not None:
+        raise TypeError("true values are counted only for policies that compile")
     else:
         trained, sums, slots = replay_in_python(policy, log, logged, size, seed, progress)
     seconds = perf_counter() - began
@@ -125,6 +134,7 @@ def replay_unwarned(
         size=size,
         seed=seed,
         seconds=seconds,
+        true_relative_ctr=None if truth is None else truth.relative_ctr(),
     )
 
 
@@ -135,6 +145,7 @@ def _replay_compiled(
     size: float,
     seed: int,
     progress: Progress | None,
+    truth: TrueValue | None,
 ) -> tuple[Policy, ReplaySums, Slots]:
     trained = policy.copy()
     model = trained.model
@@ -171,9 +182,13 @@ def _replay_compiled(
     for start, stop in chunks(len(log)):
         segments = model.segments(log.users, start, stop)
         blocks = logged.blocks.numbers(log, start, stop)
+        counted = sums if truth is None else truth.by_event(sums, stop - start)
+        cut = blocks if truth is None else np.arange(stop - start, dtype=np.int32)
         replay_kernel(
-            start, logged.traffic, pools, segments, blocks, model.state, rule, room, memory, sums
+            start, logged.traffic, pools, segments, cut, model.state, rule, room, memory, counted
         )
+        if truth is not None:
+            truth.add(counted, start, blocks, sums)
         if progress is not None:
             progress(stop, len(log))
     trained.decisions += len(log)

@@ -153,6 +153,7 @@ class Result:
     size: float
     seed: int
     seconds: float
+    true_relative_ctr: Mapping[str, float] | None = None  # by bucket; only a simulator knows it
 
     @property
     def random_ctr(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from topstory.evaluation.blocks import Blocks
 from topstory.evaluation.replay import replay_unwarned
 from topstory.evaluation.result import ArticleResult, Bucket, Result
+from topstory.evaluation.truth import ExpectedPayoffs
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
 from topstory.policies.registry import REGISTRY, policy
@@ -50,11 +52,12 @@ class Outcome(msgspec.Struct, frozen=True, eq=False):
     articles: dict[str, tuple[float, float, float, float, float, float]]  # of an `ArticleResult`
     events: int
     seconds: float
+    truth: dict[str, float | None] | None = None  # true relative CTRs, if a simulator knows them
 
     @classmethod
     def of(cls, run: Run, result: Result) -> Outcome:
         """The numbers of a result."""
-        bucket = result.deployment
+        bucket, known = result.deployment, result.true_relative_ctr
         return cls(
             run=run,
             blocks=(bucket.blocks.count, bucket.blocks.width, bucket.blocks.origin),
@@ -71,6 +74,7 @@ class Outcome(msgspec.Struct, frozen=True, eq=False):
             },
             events=result.events,
             seconds=result.seconds,
+            truth=None if known is None else {name: _finite(known[name]) for name in BUCKETS},
         )
 
     def bucket(self, name: str) -> Bucket:
@@ -94,6 +98,7 @@ class SharedInputs(msgspec.Struct, frozen=True, eq=False):
 
     log: EventLog
     given: Mapping[str, Any]  # such as a warm policy's offset
+    expected: ExpectedPayoffs | None = None  # if a simulator knows them
 
 
 def play(run: Run, inputs: SharedInputs) -> Outcome:
@@ -101,7 +106,12 @@ def play(run: Run, inputs: SharedInputs) -> Outcome:
     takes = REGISTRY[run.policy].model_parameters
     given = {name: value for name, value in inputs.given.items() if name in takes}
     made = policy(run.policy, seed=run.seed, **dict(run.parameters), **given)
-    return Outcome.of(run, replay_unwarned(made, inputs.log, run.size, run.seed))
+    found = replay_unwarned(made, inputs.log, run.size, run.seed, expected=inputs.expected)
+    return Outcome.of(run, found)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _rows(sums: Floats) -> Rows:

@@ -8,6 +8,7 @@ from typing import Any
 from topstory.engines import Engine
 from topstory.evaluation.prepared_log import prepared
 from topstory.evaluation.run import Outcome, Run, SharedInputs, play
+from topstory.evaluation.truth import ExpectedPayoffs
 from topstory.events import EventLog
 from topstory.policies import REGISTRY
 
@@ -18,6 +19,7 @@ def play_all(
     engine: Engine,
     given: Mapping[str, Any] | None = None,
     called: str = "log",
+    expected: ExpectedPayoffs | None = None,
 ) -> Iterator[Outcome]:
     """The outcomes as they finish; they do not depend on the engine.
 
@@ -27,6 +29,7 @@ def play_all(
         engine: where to run.
         given: parameters of models that are not numbers, such as `offset`.
         called: the log's name in warnings and errors.
+        expected: what each event pays on average, if a simulator knows it.
 
     Warns:
         NotUniformWarning: once, if the log's articles were not shown uniformly at random.
@@ -37,7 +40,7 @@ def play_all(
         raise ValueError(f"the {called} has no events to replay")
     prepared(log, runs[0].seed).warn(called)
     ordered = sorted(runs, key=lambda run: -cost(run))
-    inputs = SharedInputs(log, dict(given or {}))
+    inputs = SharedInputs(log, dict(given or {}), expected)
     for _, outcome in engine.finished(play, ordered, inputs):
         yield outcome
 
