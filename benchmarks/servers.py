@@ -79,8 +79,10 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.stdout.close()
 
 
-def service(stack: ExitStack, folder: Path, decisions: str, workers: int = 1) -> Target:
-    """The demo's twenty articles."""
+def service(
+    stack: ExitStack, folder: Path, decisions: str, workers: int = 1, python: str | None = None
+) -> Target:
+    """The demo's twenty articles; `python`: of the version to run, if it is not this one."""
     key, digest = new_key()
     folder.mkdir()
     config = folder / "topstory.toml"
@@ -90,5 +92,5 @@ def service(stack: ExitStack, folder: Path, decisions: str, workers: int = 1) ->
         f'[journal]\ndecisions = "{decisions}"\n[limits]\nburst = 1000000\n'
         f'[[keys]]\nname = "all"\nsha256 = "{digest}"\n'
     )
-    command = [sys.executable, "-m", "topstory.cli", "serve", "--config", str(config)]
+    command = [python or sys.executable, "-m", "topstory.cli", "serve", "--config", str(config)]
     return started(stack, command, key)

@@ -53,7 +53,7 @@ def run(quick: bool) -> Section:
         for number in range(rounds):
             for name, (target, what) in tasks.items():
                 say(f"{number + 1} of {rounds}: {name}")
-                found[name].append(_driven(target, what, seconds))
+                found[name].append(driven(target, what, seconds))
         say("")
     figures: dict[str, Any] = {name: _middle(each) for name, each in found.items()}
     base = figures["hello-world"]
@@ -95,7 +95,8 @@ def _middle(rounds: list[dict[str, float]]) -> dict[str, float]:
     return {key: median(each[key] for each in rounds) for key in keys}
 
 
-def _driven(target: Target, what: str, seconds: float) -> dict[str, float]:
+def driven(target: Target, what: str, seconds: float) -> dict[str, float]:
+    """Drive a server for some seconds: its rate, its CPU for a request, and its latencies."""
     made = ""
     if what == "feedback":
         with load(target, "prepare", seconds) as preparing:
@@ -113,7 +114,7 @@ def _edited(target: Target, seconds: float) -> tuple[dict[str, float], int]:
         load(target, "decide", seconds) as driving,
         ts.Client(f"http://127.0.0.1:{target.port}", target.key) as client,
     ):
-        for number, features in zip(range(20, 1_000), _features(), strict=False):
+        for number, features in zip(range(20, 1_000), article_features(), strict=False):
             if driving.poll() is None:
                 edits += 1
             client.put_article("front", f"more-{number}", ArticleRequest(features=features))
@@ -131,7 +132,7 @@ def _figures(measured: dict[str, float], used: float) -> dict[str, float]:
     }
 
 
-def _features() -> Iterator[tuple[float, ...]]:
+def article_features() -> Iterator[tuple[float, ...]]:
     """Of article after article."""
     random = np.random.default_rng(0)
     while True:
@@ -146,7 +147,7 @@ def _scoring(quick: bool) -> tuple[Table, dict[str, Any]]:
         pool = Pool("front", ts.policy("linucb-hybrid"), 6)
         for facts in demo_articles():
             pool.place(facts, 1)
-        for number, features in zip(range(20, articles), _features(), strict=False):
+        for number, features in zip(range(20, articles), article_features(), strict=False):
             pool.place(ArticleFacts(f"more-{number}", features), 1)
         decider = Decider(pool, Traffic(TrafficConfig(), "front"))
         times = 500 if quick else 5_000

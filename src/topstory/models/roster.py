@@ -30,7 +30,8 @@ class Roster:
     def __init__(self, ids: list[str | None] | None = None) -> None:
         self.ids: list[str | None] = list(ids or [])  # by slot; None where one was removed
         self._slots = {article: slot for slot, article in enumerate(self.ids) if article}
-        self._keys = np.array([article_key(article or "") for article in self.ids], np.uint64)
+        keys = [article_key(article or "") for article in self.ids]
+        self.keys: NDArray[np.uint64] = np.array(keys, np.uint64)  # by slot
 
     def __contains__(self, article: object) -> bool:
         return article in self._slots
@@ -42,11 +43,6 @@ class Roster:
         """The article's slot; KeyError if it has none."""
         return self._slots[article]
 
-    @property
-    def keys(self) -> NDArray[np.uint64]:
-        """The articles' keys, by slot."""
-        return self._keys
-
     def add(self, article: str) -> int:
         """Give the article a slot: one that became free, or a new one at the end."""
         free = len(self._slots) < len(self.ids)
@@ -55,9 +51,9 @@ class Roster:
             self.ids[slot] = article
         else:
             self.ids.append(article)
-            if slot >= len(self._keys):
-                self._keys = np.concatenate([self._keys, np.zeros(max(16, slot), np.uint64)])
-        self._keys[slot] = article_key(article)
+            if slot >= len(self.keys):
+                self.keys = np.concatenate([self.keys, np.zeros(max(16, slot), np.uint64)])
+        self.keys[slot] = article_key(article)
         self._slots[article] = slot
         return slot
 

@@ -15,7 +15,14 @@ from topstory.serving.api.messages import Acknowledged, DecideRequest, Decision,
 from topstory.serving.config.schema import Config, LimitsConfig
 from topstory.serving.http.asgi import header, read_body, send_json
 from topstory.serving.security.api_keys import Key, Keys
-from topstory.serving.service.replies import Awaited, ElementReply, Reply, Together, attempt
+from topstory.serving.service.replies import (
+    Awaited,
+    ElementReply,
+    Reply,
+    Together,
+    attempt,
+    unexpected,
+)
 
 
 class DecisionService(Protocol):
@@ -80,12 +87,17 @@ class HotRoute:
         return self._keys.authorise(authorization, self._role)
 
     def begin(self, key: Key, body: bytes, now: float, reply: Reply[Any]) -> None:
-        """Handle a body; the reply gets the answer. Raises if the request fails at once."""
-        if body[:1] == b"[" or body.lstrip()[:1] == b"[":
-            self._begin_many(key, body, now, reply)
-        else:
-            self._keys.spend(key, now, 1)
-            self._handle(decoded(self._one, body), reply)
+        """Handle a body that began to arrive at `now`; the reply gets the answer or the error."""
+        try:
+            if body[:1] == b"[" or body.lstrip()[:1] == b"[":
+                self._begin_many(key, body, now, reply)
+            else:
+                self._keys.spend(key, now, 1)
+                self._handle(decoded(self._one, body), reply)
+        except ApiError as error:
+            reply.refuse(error)
+        except Exception:
+            reply.refuse(unexpected())
 
     def _begin_many(self, key: Key, body: bytes, now: float, reply: Reply[Any]) -> None:
         self._keys.spend(key, now, 1)

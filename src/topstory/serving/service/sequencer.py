@@ -36,13 +36,16 @@ class Sequencer:
 
     # -- decisions --
 
-    def propose(self, proposal: Proposal) -> None:
-        """Have decisions made: they have consecutive numbers, and share a commit."""
-        self._propose(proposal, range(len(proposal.requests)))
+    def propose(
+        self, proposal: Proposal, places: Sequence[int] | None = None, checked: int = 0
+    ) -> None:
+        """Have decisions made: they have consecutive numbers, and share a commit.
 
-    def _propose(self, proposal: Proposal, places: Sequence[int], checked: int = 0) -> None:
-        """The same for some places; the journal had no decision for them at the time `checked`."""
+        For all places, or some; the journal had no decision for them at the time `checked`.
+        """
         ledger, pool = self._ledger, proposal.pool
+        if places is None:
+            places = range(len(proposal.requests))
         at, editing = ledger.clock.now(), ledger.edits.get(pool)
         if editing is not None:  # what is decided after an edit must see it
             self.turns.delay(pool, proposal.source)
@@ -65,7 +68,7 @@ class Sequencer:
             except Exception:
                 proposal.denied(new, unexpected())
         if duplicates:  # the first of each is made by now
-            self._propose(proposal, duplicates, checked)
+            self.propose(proposal, duplicates, checked)
 
     def _decide(self, proposal: Proposal, places: Sequence[int], at: int) -> None:
         ledger = self._ledger
@@ -125,7 +128,7 @@ class Sequencer:
 
     def _looked_up(self, one: _OneRequest, at: int, found: Found | None) -> None:
         if found is None:  # what has come since then is in memory
-            self._propose(one.proposal, (one.place,), checked=at)
+            self.propose(one.proposal, (one.place,), checked=at)
         else:
             self._repeat(one, from_journal(found))
 

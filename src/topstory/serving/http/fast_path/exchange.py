@@ -20,7 +20,6 @@ from topstory.serving.http.asgi import error_headers
 from topstory.serving.http.hot_routes import HotRoute
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.security.api_keys import Key
-from topstory.serving.service.replies import attempt
 
 _encoder = msgspec.json.Encoder()
 
@@ -90,7 +89,13 @@ class FastExchange:
     message_event = _NoEvent()
 
     def __init__(
-        self, connection: Connection, routes: FastRoutes, path: str, route: HotRoute, keep: bool
+        self,
+        connection: Connection,
+        routes: FastRoutes,
+        path: str,
+        route: HotRoute,
+        keep: bool,
+        began: float = 0.0,  # when the request was complete
     ) -> None:
         self._connection, self._routes = connection, routes
         self.path, self._route = path, route
@@ -100,7 +105,7 @@ class FastExchange:
         self.key: Key | None = None
         self.error: ApiError | None = None
         self.response_started = self.response_complete = self.disconnected = False
-        self._began = 0.0
+        self._began = began
 
     def authorise(self, authorization: bytes | None) -> None:
         """Check the key once the headers are complete, before any of the body is buffered."""
@@ -126,14 +131,9 @@ class FastExchange:
         """Handle the request: it is complete."""
         self._began = monotonic()
         if self.key is not None:
-            attempt(self, self._route.begin, self.key, bytes(self.body), self._began, self)
+            self._route.begin(self.key, bytes(self.body), self._began, self)
         elif self.error is not None:
             self.refuse(self.error)
-
-    def begin_with(self, key: Key, body: bytes) -> None:
-        """Handle a complete request whose key was checked when its head was first seen."""
-        self._began = now = monotonic()
-        attempt(self, self._route.begin, key, body, now, self)
 
     def known_head(self) -> KnownHead | None:
         """What another request with the same head means."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -101,10 +102,10 @@ class GuardedProtocol(HttpToolsProtocol):
         head, body = found
         assert self.fast_routes is not None
         self._deadline = None
-        self.cycle = exchange = FastExchange(
-            self, self.fast_routes, head.path, head.route, keep=True
-        )
-        exchange.begin_with(head.key, body)
+        path, route, key, _ = head  # the key was checked when the head was first seen
+        now = monotonic()
+        self.cycle = exchange = FastExchange(self, self.fast_routes, path, route, True, now)
+        route.begin(key, body, now, exchange)
         return True
 
     def on_message_begin(self) -> None:
