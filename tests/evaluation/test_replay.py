@@ -312,12 +312,61 @@ def test_rejection_sampling_makes_a_weighted_log_uniform() -> None:
 
 
 def test_a_log_that_rejection_sampling_all_but_empties_is_reported() -> None:
-    shown, recorded = ["a", "b"] * 500, np.full(1000, 0.5)
-    recorded[7] = 1e-3
+    random = np.random.default_rng(1)
+    first = random.random(1000) < 0.99
     log = ts.EventLog.from_arrays(
-        np.ones((1000, 1)), [["a", "b"]], [0] * 1000, shown, [0, 1] * 500, propensity=recorded
+        np.ones((1000, 1)),
+        [["a", "b"]],
+        [0] * 1000,
+        np.where(first, "a", "b"),
+        [0, 1] * 500,
+        propensity=np.where(first, 0.99, 0.01),
     )
     with pytest.warns(NotUniformWarning, match=r"keeps only \d+ of 1,000 events"):
+        ts.replay(make("ucb"), log)
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_tiny_propensity_does_not_empty_the_log_and_its_bias_is_bounded() -> None:
+    random = np.random.default_rng(3)
+    first = random.random(10_000) < 0.7
+    recorded = np.where(first, 0.7, 0.3)
+    clicks = random.random(10_000) < np.where(first, 0.2, 0.1)
+
+    def replayed(propensity: Any) -> Any:
+        log = ts.EventLog.from_arrays(
+            np.ones((10_000, 1)),
+            [["a", "b"]],
+            np.zeros(10_000, int),
+            np.where(first, "a", "b"),
+            clicks,
+            propensity=propensity,
+        )
+        return ts.replay(make("random"), log, seed=1)
+
+    ordinary = replayed(recorded)
+    assert ordinary.rejection.rate == np.float32(0.3) * np.float64(2)  # the smallest, as ever
+    assert (ordinary.rejection.capped, ordinary.rejection.bias_bound) == (0, 0)
+
+    recorded[4321] = 1e-6
+    capped = replayed(recorded)
+    assert capped.rejection.capped == 1
+    assert capped.rejection.rate == ordinary.rejection.rate
+    assert abs(capped.events - ordinary.events) <= 1  # all the others, as before
+    assert 0 < capped.rejection.bias_bound < 0.05
+    assert abs(capped.random_ctr - ordinary.random_ctr) <= capped.rejection.bias_bound
+
+
+def test_propensities_that_contradict_the_pools_are_reported() -> None:
+    log = ts.EventLog.from_arrays(
+        np.ones((1000, 1)),
+        [["a", "b"]],
+        [0] * 1000,
+        ["a", "b"] * 500,
+        [0, 1] * 500,
+        propensity=np.full(1000, 0.06),
+    )
+    with pytest.warns(NotUniformWarning, match=r"the mean of 1/\(K p\) is 8.33 where right ones"):
         ts.replay(make("ucb"), log)
 
 

@@ -10,7 +10,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from topstory.evaluation.blocks import Blocks
-from topstory.events import EventLog, Uniformity
+from topstory.events import EventLog, Rejection, Uniformity
+from topstory.events.quality.rejection import MAX_MISSING, rejection
 from topstory.events.quality.verdict import SIGNIFICANCE_LEVEL
 from topstory.kernels.compilation import Floats
 from topstory.kernels.log_sums import sum_log
@@ -39,6 +40,7 @@ class PreparedLog:
     by_article: Floats  # (articles, 2), by the log's article index
     binary: bool
     uniformity: Uniformity
+    rejection: Rejection | None  # None: the log is uniform, and no event is rejected
 
     @property
     def events(self) -> int:
@@ -47,12 +49,28 @@ class PreparedLog:
 
     def warn(self, called: str = "log") -> None:
         """Warn if the log is not uniform, or if replay loses most of it."""
-        found, logged = self.uniformity, len(self.traffic.pool)
+        found, logged, rejected = self.uniformity, len(self.traffic.pool), self.rejection
         if self.events < (1 - MAX_QUIET_LOSS) * logged:
             warnings.warn(
                 f"rejection sampling keeps only {self.events:,} of {logged:,} events of the "
                 f"{called}, since the smallest propensity is {self.traffic.least:.2g} times the "
                 "uniform one; a log whose propensities vary less loses less",
+                NotUniformWarning,
+                stacklevel=3,
+            )
+        if rejected is not None and not rejected.honest:
+            warnings.warn(
+                f"the {called}'s propensities p contradict its pools of K articles: the mean of "
+                f"1/(K p) is {rejected.mean_weight:.3g} where right ones give 1, so replay is "
+                "biased; `topstory inspect` says more",
+                NotUniformWarning,
+                stacklevel=3,
+            )
+        elif rejected is not None and rejected.missing > MAX_MISSING:
+            warnings.warn(
+                f"{rejected.capped:,} events of the {called} have propensities far below all "
+                f"others; rejection sampling keeps each of them once, and up to "
+                f"{rejected.missing:.1%} of uniform traffic is missing from what it keeps",
                 NotUniformWarning,
                 stacklevel=3,
             )
@@ -83,20 +101,14 @@ def prepared(log: EventLog, seed: int) -> PreparedLog:
 
 
 def _prepare(log: EventLog, seed: int) -> PreparedLog:
-    recorded = log.recorded_propensity
-    least = 1.0
-    if recorded is not None:
-        least = min(
-            float((log.pool_sizes[log.pool[start:stop]] * recorded[start:stop]).min())
-            for start, stop in chunks(len(log))
-        )
+    recorded, rejected = log.recorded_propensity, rejection(log)
     traffic = LogColumns(
         contexts=kernel_rows(log.users),
         pool=log.pool,
         position=log.position,
         payoff=log.payoff,
         propensity=np.zeros(0, np.float32) if recorded is None else recorded,
-        least=least,
+        least=1.0 if rejected is None else rejected.rate,
     )
     articles = len(log.article_ids)
     pools = Pools(log.pool_offsets, log.pool_members, np.zeros(0, np.uint64))
@@ -111,7 +123,7 @@ def _prepare(log: EventLog, seed: int) -> PreparedLog:
         for part in (log.payoff[start:stop] for start, stop in chunks(len(log)))
     )
     uniformity = log.uniformity(keep if len(keep) else None)
-    return PreparedLog(traffic, blocks, by_block, by_article, binary, uniformity)
+    return PreparedLog(traffic, blocks, by_block, by_article, binary, uniformity, rejected)
 
 
 def chunks(events: int) -> Iterator[tuple[int, int]]:

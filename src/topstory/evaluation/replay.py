@@ -135,6 +135,7 @@ def replay_unwarned(
         seed=seed,
         seconds=seconds,
         true_relative_ctr=None if truth is None else truth.relative_ctr(),
+        rejection=logged.rejection,
     )
 
 

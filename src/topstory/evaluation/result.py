@@ -10,7 +10,7 @@ import numpy as np
 
 from topstory.evaluation.blocks import Blocks
 from topstory.evaluation.intervals import Interval, rate_interval, ratio_interval
-from topstory.events import Uniformity
+from topstory.events import Rejection, Uniformity
 from topstory.kernels.compilation import Floats
 from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
 
@@ -154,6 +154,7 @@ class Result:
     seed: int
     seconds: float
     true_relative_ctr: Mapping[str, float] | None = None  # by bucket; only a simulator knows it
+    rejection: Rejection | None = field(default=None, repr=False)  # None: the log is uniform
 
     @property
     def random_ctr(self) -> float:

@@ -8,14 +8,24 @@ if TYPE_CHECKING:
     from topstory.events.event import Event
     from topstory.events.log import EventLog
     from topstory.events.quality.inspection import Inspection, inspect
+    from topstory.events.quality.rejection import Rejection
     from topstory.events.quality.uniformity import Uniformity
 
-__all__ = ["Event", "EventLog", "Inspection", "SparseContexts", "Uniformity", "inspect"]
+__all__ = [
+    "Event",
+    "EventLog",
+    "Inspection",
+    "Rejection",
+    "SparseContexts",
+    "Uniformity",
+    "inspect",
+]
 
 _MODULES = {
     "Event": "event",
     "EventLog": "log",
     "Inspection": "quality.inspection",
+    "Rejection": "quality.rejection",
     "SparseContexts": "columns.contexts",
     "Uniformity": "quality.uniformity",
     "inspect": "quality.inspection",

@@ -39,7 +39,7 @@ class LogColumns(NamedTuple):
     position: NDArray[np.uint16] | NDArray[np.int32]  # (n,) of the shown article in its pool
     payoff: NDArray[np.float32]  # (n,)
     propensity: NDArray[np.float32]  # (n,), or (0,) for a uniform log
-    least: float  # the smallest K·propensity of the log
+    least: float  # the rate of rejection: the smallest K·propensity, outliers aside
 
 
 class Pools(NamedTuple):

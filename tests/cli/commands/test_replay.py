@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.cli.running import answer, run, words
 
@@ -147,6 +148,23 @@ def test_the_share_lost_to_rejection_sampling_is_reported(logs: Path) -> None:
     assert result.lost > 0.1
     assert answer("replay", logs / "recorded", "--policy", "ucb")["lost"] == result.lost
     assert f"{result.lost:.1%}" in run("replay", logs / "recorded", "--policy", "ucb").stdout
+
+
+def test_events_with_outlying_propensities_are_reported_with_a_bias_bound(tmp_path: Path) -> None:
+    propensity = np.full(2000, 0.5)
+    propensity[7] = 1e-6
+    log = ts.EventLog.from_arrays(
+        *(np.ones((2000, 1)), [["a", "b"]], [0] * 2000, ["a", "b"] * 1000, [0, 1] * 1000),
+        propensity=propensity,
+    )
+    log.write(tmp_path / "log")
+    report = answer("replay", tmp_path / "log", "--policy", "ucb")
+    result = ts.replay(ts.policy("ucb"), log)
+    assert report["kept"] > 1990
+    assert report["capped"] == 1 / 2000
+    assert result.rejection is not None
+    assert report["bias_bound"] == result.rejection.bias_bound
+    assert "0.05% of the events have" in run("replay", tmp_path / "log", "--policy", "ucb").stdout
 
 
 def test_a_biased_log_gives_one_warning_on_standard_error(logs: Path) -> None:

@@ -128,6 +128,12 @@ def _notes(report: ReplayReport) -> list[str]:
             f"Rejection sampling by the recorded propensities kept {report.kept:,} events and "
             f"lost {report.lost:.1%}."
         )
+    if report.capped:
+        notes.append(
+            f"{report.capped:.2%} of the events have propensities far below all others. "
+            "Rejection sampling keeps each of them once instead of rejecting nearly all other "
+            f"events; that biases a CTR by at most {number(report.bias_bound, 4)}."
+        )
     if report.size < 1:
         notes.append(f"Policies learned from {report.size:.1%} of the retained events.")
     if report.warm is not None:

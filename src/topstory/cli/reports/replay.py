@@ -91,6 +91,14 @@ class ReplayReport(msgspec.Struct, frozen=True):
         MaybeFloat,
         Meta(description="share lost to rejection sampling; null without recorded propensities"),
     ]
+    capped: Annotated[
+        MaybeFloat,
+        Meta(description="share of events with propensities too small for the rate of rejection"),
+    ]
+    bias_bound: Annotated[
+        MaybeFloat,
+        Meta(description="bound of what these can add to, or take from, any CTR (95 %)"),
+    ]
     articles: Annotated[int, Meta(description="articles in the log")]
     smallest_pool: Annotated[int, Meta(description="size of the smallest pool of these events")]
     largest_pool: Annotated[int, Meta(description="size of the largest pool of these events")]
@@ -114,14 +122,16 @@ def replay_report(
     log, results = comparison.log, comparison.results
     first = next(iter(results.values()))
     sizes = log.pool_sizes[log.pool]
-    tested = first.uniformity
+    tested, rejected = first.uniformity, first.rejection
     return ReplayReport(
         format="topstory-replay",
         version=1,
         log=name,
         events=len(log),
         kept=first.events,
-        lost=None if log.recorded_propensity is None else first.lost,
+        lost=None if rejected is None else first.lost,
+        capped=None if rejected is None else rejected.capped / len(log),
+        bias_bound=None if rejected is None else rejected.bias_bound,
         articles=len(log.article_ids),
         smallest_pool=int(sizes.min()),
         largest_pool=int(sizes.max()),
