@@ -375,17 +375,18 @@ def test_input_that_is_not_http_is_rejected(served: Served) -> None:
     assert b"bad_http" in answer
 
 
-def test_connections_above_the_limit_are_rejected(served: Served) -> None:
+def test_idle_connections_are_closed_when_there_are_too_many(served: Served) -> None:
     eventually(lambda: not connections(served), 60)  # those of earlier tests are gone
-    held = [socket.create_connection(served.address) for _ in range(int(LIMITS["connections"]))]
+    # With workers, one that has fewer than its share takes more.
+    held = [socket.create_connection(served.address) for _ in range(2 * int(LIMITS["connections"]))]
     try:
-        for each in held:  # those that were answered are kept for as long as they are silent
-            each.sendall(b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n")
-        for each in held:
-            assert each.recv(65_536).startswith(b"HTTP/1.1 200")
-        answer = raw(served, b"")
-        assert answer.startswith(b"HTTP/1.1 503")
-        assert b"too_many_connections" in answer
+        for each in held[::2]:  # the others are silent
+            with suppress(OSError):
+                each.sendall(b"GET /health/live HTTP/1.1\r\nhost: a\r\n")  # never complete
+        for _ in range(5):
+            assert ask(served, "GET", "/health/live")[0] == 200
+            assert ask(served, "POST", "/v1/decide", {"user": USER})[0] == 200
+        assert connections(served) <= 1.5 * LIMITS["connections"] + 2
     finally:
         for each in held:
             each.close()
@@ -517,8 +518,10 @@ def test_a_head_that_was_sent_before_means_the_same_again(served: Served) -> Non
             answers = [_answer(connection) for _ in statuses]
             assert [status for status, _ in answers] == statuses, sent
     # The cache is per connection: another one must send the key itself.
-    assert b" 401 " in raw(served, stranger.replace(b"host: a", b"connection: close") + body)
-    closing = whole.replace(b"host: a", b"connection: close")
+    assert b" 401 " in raw(
+        served, stranger.replace(b"host: a", b"host: a\r\nconnection: close") + body
+    )
+    closing = whole.replace(b"host: a", b"host: a\r\nconnection: close")
     assert b" 200 " in raw(served, closing + body)
 
 

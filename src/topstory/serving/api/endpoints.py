@@ -69,6 +69,12 @@ class Endpoint(Generic[T]):
         """The path as Starlette takes it: the last parameter may contain slashes."""
         return re.sub(r"\{(\w+)\}$", r"{\1:path}", self.path)
 
+    @property
+    def pattern(self) -> str:
+        """A regular expression for its paths."""
+        inner = re.sub(r"\{\w+\}$", ".+", self.path)
+        return re.sub(r"\{\w+\}", "[^/]+", inner)
+
 
 # Types of the parameters in paths; others are plain strings.
 PARAMETERS: dict[str, Any] = {"article": ArticleId}
@@ -178,3 +184,14 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
     ),
 )
 BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}
+
+
+def allowed_methods(path: str) -> tuple[str, ...]:
+    """The methods that a path has.
+
+    >>> allowed_methods("/v1/pools/front/articles/rain/or/shine")
+    ('GET', 'HEAD', 'PUT', 'DELETE')
+    """
+    found = {each.method for each in ENDPOINTS if re.fullmatch(each.pattern, path)}
+    named = [method for method in METHODS if method in found]
+    return tuple(name for each in named for name in ((each, "HEAD") if each == "GET" else (each,)))

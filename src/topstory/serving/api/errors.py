@@ -25,9 +25,10 @@ class ApiError(Exception):
     ErrorAnswer(error=ErrorBody(reason='unknown_pool', message="there is no pool 'sports'"))
     """
 
-    def __init__(self, status: int, reason: str, message: str) -> None:
+    def __init__(self, status: int, reason: str, message: str, allow: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.status, self.reason, self.message = status, reason, message
+        self.allow = allow  # with 405: the methods that the path has
 
     @property
     def answer(self) -> ErrorAnswer:

@@ -7,7 +7,7 @@ import resource
 from topstory.serving.config.loading import BadConfig
 from topstory.serving.config.schema import Config
 
-OTHER_OPEN_FILES = 200  # the journal, the log, sockets, mapped memory, libraries
+OTHER_OPEN_FILES = 264  # the journal, the log, sockets, mapped memory, libraries; 64 reserved
 
 
 def needed(config: Config) -> int:

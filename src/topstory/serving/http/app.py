@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from topstory.serving.api.endpoints import ENDPOINTS, METHODS
+from topstory.serving.api.endpoints import ENDPOINTS, METHODS, allowed_methods
 from topstory.serving.api.errors import ApiError
 from topstory.serving.http.asgi import ClientDisconnected, send_error
 from topstory.serving.http.hot_routes import DecisionService, hot_routes
@@ -54,7 +54,7 @@ class App:
             if hot is None:
                 status = await self._answer(scope, timed, send)
             elif scope["method"] != hot.method:
-                raise ApiError(405, "wrong_method", f"{scope['path']} takes {hot.method}")
+                raise _wrong_method(scope["path"])
             else:
                 await hot(scope, timed, send)
                 status = 200
@@ -84,7 +84,7 @@ class App:
         try:
             await self._rest(scope, receive, noted)
         except HTTPException as error:
-            raise _from_starlette(error) from None
+            raise _from_starlette(error, scope["path"]) from None
         return status
 
 
@@ -101,9 +101,14 @@ def with_cors(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
     )
 
 
-def _from_starlette(error: HTTPException) -> ApiError:
+def _from_starlette(error: HTTPException, path: str) -> ApiError:
     if error.status_code == 404:
         return ApiError(404, "unknown_path", "there is nothing at this path")
     if error.status_code == 405:
-        return ApiError(405, "wrong_method", "this path does not support this method")
+        return _wrong_method(path)
     return ApiError(error.status_code, "refused", str(error.detail))
+
+
+def _wrong_method(path: str) -> ApiError:
+    allowed = allowed_methods(path)
+    return ApiError(405, "wrong_method", f"{path} takes {' or '.join(allowed)}", allowed)

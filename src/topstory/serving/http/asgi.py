@@ -71,11 +71,14 @@ async def send_bytes(
 
 async def send_error(send: Send, error: ApiError) -> None:
     """Send an error response."""
-    await send_json(send, error.status, error.answer, *error_headers(error.status))
+    await send_json(send, error.status, error.answer, *error_headers(error))
 
 
-def error_headers(status: int) -> list[tuple[bytes, bytes]]:
-    """The extra headers of an error with this status."""
+def error_headers(error: ApiError) -> list[tuple[bytes, bytes]]:
+    """The extra headers of an error."""
+    status = error.status
+    if error.allow:
+        return [(b"allow", ", ".join(error.allow).encode())]
     if status in (429, 503):
         return [(b"retry-after", b"1")]
     if status == 401:

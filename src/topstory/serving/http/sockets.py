@@ -9,8 +9,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from topstory.serving.config.schema import Config
+from topstory.serving.http.fast_path.connection_room import ConnectionRoom, CountConnections
 from topstory.serving.http.fast_path.exchange import FastRoutes
-from topstory.serving.http.fast_path.protocol import CountConnections, guarded
+from topstory.serving.http.fast_path.protocol import guarded
 
 BACKLOG = 2048  # connections that may wait to be accepted
 
@@ -26,10 +27,11 @@ def http_server(
 ) -> uvicorn.Server:
     """uvicorn, configured for this service."""
     limits = config.limits
+    room = ConnectionRoom(limits.connections, config.workers, count_connections)
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            http=guarded(limits, fast_routes, count_connections),
+            http=guarded(limits, fast_routes, room),
             loop="uvloop",
             ws="none",
             lifespan="on" if lifespan else "off",

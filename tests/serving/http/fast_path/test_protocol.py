@@ -21,6 +21,7 @@ from topstory.serving.config.schema import KeyConfig, LimitsConfig
 from topstory.serving.http import app
 from topstory.serving.http.app import App
 from topstory.serving.http.asgi import read_body, send_json
+from topstory.serving.http.fast_path.connection_room import ConnectionRoom
 from topstory.serving.http.fast_path.exchange import FastExchange, FastRoutes
 from topstory.serving.http.fast_path.protocol import GuardedProtocol, guarded
 from topstory.serving.http.hot_routes import hot_routes
@@ -217,7 +218,7 @@ def test_headers_are_counted_from_where_their_request_begins(length: int) -> Non
                 protocol.data_received(half)
         return requests.statuses
 
-    for count in (1, 50, 500):
+    for count in (1, 50, 300):
         assert uvloop.run(work(one * count + one[:20])) == {("/v1/decide", 401): count + 1}
     # One that is too long is so wherever it begins, and whether it ends or not.
     for count in (0, 1, 50):
@@ -309,3 +310,84 @@ def test_with_cors_only_requests_with_an_origin_go_by_asgi() -> None:
             return found
 
     assert uvloop.run(work()) == [b"HTTP/1.1 409", b"HTTP/1.1 418", b"HTTP/1.1 409"]
+
+
+class Slow(Nobody):
+    """A service that never answers."""
+
+    def ask(self, asked: Any, reply: Any) -> None:
+        pass
+
+
+def test_health_and_errors_have_room_while_all_connections_are_busy() -> None:
+    """Beside two connections whose requests are being answered, which must not be closed."""
+    whole = WITH_KEY + b'content-length: 12\r\n\r\n{"user":[1]}'
+    upload = WITH_KEY + b"content-length: 900000\r\n\r\n" + b"x" * 900_000
+    live = b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n"
+
+    async def healthy(scope: Any, receive: Any, send: Any) -> None:
+        await send_json(send, 200, {})
+
+    async def asked(address: Any, *parts: bytes) -> tuple[asyncio.StreamWriter, bytes]:
+        reader, writer = await asyncio.open_connection(*address)
+        for part in parts:
+            writer.write(part)
+        answer = b"" if parts == (whole,) else await reader.readuntil(b"\r\n\r\n")
+        return writer, answer
+
+    async def work() -> list[bytes]:
+        limits, requests, state = LimitsConfig(connections=2), RequestCounts(), ServerState()
+        kind = guarded(limits, FastRoutes(hot_routes(Slow(), KEYS), requests))
+        config = uvicorn.Config(healthy, log_config=None)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: kind(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+        )
+        address = server.sockets[0].getsockname()
+        busy = [(await asked(address, whole))[0] for _ in range(2)]
+        held: set[Any] = state.connections
+        while not all(each.cycle for each in held):
+            await asyncio.sleep(0)
+        tried = [await asked(address, data) for data in (live, upload, WITH_KEY + b"\r\n", live)]
+        for writer, _ in tried:
+            writer.close()
+        while len(state.connections) > 2:
+            await asyncio.sleep(0)
+        for each in busy:
+            each.close()
+        server.close()
+        return [answer for _, answer in tried]
+
+    first, long, short, last = uvloop.run(work())
+    assert first.startswith(b"HTTP/1.1 200")
+    assert last.startswith(b"HTTP/1.1 200")
+    for refused in (long, short):
+        assert refused.startswith(b"HTTP/1.1 503")
+        assert b"retry-after: 1" in refused
+
+
+def test_strangers_are_closed_before_those_with_a_key() -> None:
+    closed = []
+
+    class Held:
+        def __init__(self, name: str, known: bool, since: float, spare: bool = True) -> None:
+            self.name, self.known, self.since, self._spare = name, known, since, spare
+
+        def spare(self) -> bool:
+            return self._spare
+
+        def evict(self) -> None:
+            closed.append(self.name)
+
+    held = [
+        *(Held("key", True, 1.0), Held("busy", False, 0.0, spare=False)),
+        *(Held("new", False, 9.0), Held("old", False, 5.0)),
+    ]
+    room = ConnectionRoom(limit=128)
+    assert room.excess(128) == 0
+    assert room.excess(129) == 1
+    others = held + [Held("busy", False, 0.0, spare=False)] * 124
+    assert room.made(others) == -1  # two will be gone
+    assert closed == ["old", "new"]
+    assert room.excess(131) == 1
+    assert room.made([held[1]] * 130) == 1  # none can be spared

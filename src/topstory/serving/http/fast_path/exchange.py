@@ -150,7 +150,7 @@ class FastExchange:
         """Send an error."""
         headers = [
             *self._connection.server_state.default_headers,
-            *error_headers(error.status),
+            *error_headers(error),
         ]
         if (b"connection", b"close") in headers:
             headers.remove((b"connection", b"close"))
