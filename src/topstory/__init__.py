@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
     from topstory.evaluation import Comparison as Comparison
     from topstory.evaluation import NotUniformWarning as NotUniformWarning
     from topstory.evaluation import Result as Result
+    from topstory.evaluation import RetentionWarning as RetentionWarning
     from topstory.evaluation import compare as compare
     from topstory.evaluation import lift as lift
     from topstory.evaluation import replay as replay
@@ -41,12 +42,12 @@ _MODULES = {
     "events": ("Event", "EventLog", "inspect"),
     "events.simulator": ("TodayModule",),
     "features": ("FeatureBuilder", "fit_bilinear_offset", "fit_warm_offset"),
-    "models": ("LinearOffset", "Model", "fit_offset"),
+    "models": ("LinearOffset", "Model", "NotFiniteError", "fit_offset"),
     "explorers": ("Explorer",),
     "policies": ("Choice", "Policy"),
     "policies.registry": ("policy",),
     "evaluation": (
-        *("Comparison", "NotUniformWarning", "Result"),
+        *("Comparison", "NotUniformWarning", "Result", "RetentionWarning"),
         *("compare", "lift", "replay", "tune"),
     ),
     "studies": ("Study", "StudyWarning", "study"),

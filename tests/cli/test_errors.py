@@ -49,7 +49,7 @@ def test_a_log_without_events(logs: Path) -> None:
         (["--policy", "ucb", "--alpha", "-1"], "alpha must be >= 0 (0 is greedy), got -1.0"),
         (["--policy", "egreedy", "--epsilon", "2"], "epsilon must be between 0"),
         (["--policy", "ucb", "--delta", "0"], "delta must be between 0 and 1"),
-        (["--policy", "linucb-disjoint", "--ridge", "0"], "ridge must be a finite number > 0"),
+        (["--policy", "linucb-disjoint", "--ridge", "0"], "ridge must be from 1e-12 to 1e+12"),
         (["--policy", "ucb", "--size", "1.5"], "size must be between 0 and 1"),
         (["--policy", "ucb", "--seed", "-1"], "seed must be a whole number"),
     ],

@@ -6,6 +6,7 @@ from topstory.evaluation.prepared_log import NotUniformWarning
 from topstory.evaluation.repeats import Estimate, mean_lift, mean_relative_ctr
 from topstory.evaluation.replay import replay
 from topstory.evaluation.result import ArticleResult, Bucket, Lift, Result, Window, lift
+from topstory.evaluation.retention import RetentionWarning
 from topstory.evaluation.run import Outcome, Run
 from topstory.evaluation.runs import cost, play_all
 from topstory.evaluation.tuning import Point, Tuning, grid_runs, tune, tuning_of
@@ -22,6 +23,7 @@ __all__ = [
     "Outcome",
     "Point",
     "Result",
+    "RetentionWarning",
     "Run",
     "Tuning",
     "WarmStart",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from topstory.evaluation.prepared_log import prepared
 from topstory.evaluation.replay import check_size, replay_unwarned
 from topstory.evaluation.result import Lift, Result, lift
+from topstory.evaluation.retention import warn_if_unlikely
 from topstory.evaluation.run import BUCKETS
 from topstory.evaluation.warm_start import WarmStart, needs_offset, warm_start
 from topstory.events import EventLog
@@ -122,6 +123,7 @@ def compare(
         # One event compiles the kernels, or loads them: the time measured is the replay's own.
         replay_unwarned(made, log[:1], 1.0, 0)
         results[name] = replay_unwarned(made, log, size, seed, follow)
+        warn_if_unlikely(name, results[name].buckets, results[name].uniformity)
     return Comparison(log, results, warm)
 
 

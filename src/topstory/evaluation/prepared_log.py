@@ -10,13 +10,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from topstory.evaluation.blocks import Blocks
-from topstory.events import EventLog, Rejection, Uniformity
+from topstory.events import EventLog, Rejection, SparseContexts, Uniformity
 from topstory.events.quality.rejection import MAX_MISSING, rejection
 from topstory.events.quality.verdict import SIGNIFICANCE_LEVEL
 from topstory.kernels.compilation import Floats
 from topstory.kernels.log_sums import sum_log
 from topstory.kernels.replay import TRIALS, LogColumns, Pools
 from topstory.models.contexts import kernel_rows
+from topstory.models.input_range import MAX_MAGNITUDE, in_range
 
 CHUNK_EVENTS = 1 << 16  # events between two reports of progress, and two chances to stop
 MAX_QUIET_LOSS = 0.9  # rejection sampling may lose this share of events without a warning
@@ -41,11 +42,20 @@ class PreparedLog:
     binary: bool
     uniformity: Uniformity
     rejection: Rejection | None  # None: the log is uniform, and no event is rejected
+    out_of_range: str  # the first number that models do not take, and where; or nothing
 
     @property
     def events(self) -> int:
         """How many events rejection sampling left."""
         return round(float(self.by_article[:, TRIALS].sum()))
+
+    def check_range(self) -> None:
+        """Raise ValueError if the log has numbers that models do not take."""
+        if self.out_of_range:
+            raise ValueError(
+                f"{self.out_of_range}; policies take numbers up to {MAX_MAGNITUDE:g}: give it in a "
+                "larger unit, or leave it out"
+            )
 
     def warn(self, called: str = "log") -> None:
         """Warn if the log is not uniform, or if replay loses most of it."""
@@ -123,7 +133,23 @@ def _prepare(log: EventLog, seed: int) -> PreparedLog:
         for part in (log.payoff[start:stop] for start, stop in chunks(len(log)))
     )
     uniformity = log.uniformity(keep if len(keep) else None)
-    return PreparedLog(traffic, blocks, by_block, by_article, binary, uniformity, rejected)
+    return PreparedLog(
+        traffic, blocks, by_block, by_article, binary, uniformity, rejected, _out_of_range(log)
+    )
+
+
+def _out_of_range(log: EventLog) -> str:
+    columns = [("payoff", log.payoff.reshape(-1, 1))]
+    if not isinstance(log.users, SparseContexts):  # those are 0 or 1
+        columns.append(("context", log.users))
+    for called, column in columns:
+        for start, stop in chunks(len(log)):
+            part = column[start:stop]
+            if not in_range(part):
+                row, place = np.argwhere(~(np.abs(part) <= MAX_MAGNITUDE))[0]
+                number = f" (number {place})" if called == "context" else ""
+                return f"the {called}{number} of event {start + row} is {part[row, place]:g}"
+    return ""
 
 
 def chunks(events: int) -> Iterator[tuple[int, int]]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from topstory.evaluation.prepared_log import PreparedLog, chunks, prepared
 from topstory.evaluation.python_replay import replay_in_python
 from topstory.evaluation.result import ArticleResult, Bucket, Result
+from topstory.evaluation.retention import warn_if_unlikely
 from topstory.evaluation.truth import ExpectedPayoffs, TrueValue
 from topstory.events import EventLog
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
@@ -29,6 +30,7 @@ from topstory.kernels.replay import (
 from topstory.kernels.replay import (
     replay as replay_kernel,
 )
+from topstory.models.input_range import NotFiniteError
 from topstory.policies import Policy
 from topstory.policies.policy import check_seed
 
@@ -72,6 +74,10 @@ def replay(
 
     Warns:
         NotUniformWarning: the articles were not shown uniformly at random, so the result is biased.
+        RetentionWarning: far more or fewer events were retained than 1 in K.
+
+    Raises:
+        NotFiniteError: a score was not a number.
 
     >>> import topstory as ts
     >>> random = np.random.default_rng(0)
@@ -87,7 +93,9 @@ def replay(
     check_size(size)
     check_seed(seed)
     prepared(log, seed).warn()
-    return replay_unwarned(policy, log, size, seed, progress)
+    result = replay_unwarned(policy, log, size, seed, progress)
+    warn_if_unlikely(policy, result.buckets, result.uniformity)
+    return result
 
 
 def check_size(size: float) -> None:
@@ -112,6 +120,8 @@ def replay_unwarned(
     logged = prepared(log, seed)
     truth = None if expected is None else TrueValue(expected)
     began = perf_counter()
+    if isinstance(policy, Policy):
+        logged.check_range()
     if isinstance(policy, Policy) and policy.model.compiles:
         trained, sums, slots = _replay_compiled(policy, log, logged, size, seed, progress, truth)
     elif truth is not None:
@@ -167,6 +177,7 @@ def _replay_compiled(
         order=np.stack([members, members]),
         champion=np.repeat(first, kinds * 2).reshape(len(first), kinds, 2),
         current=np.array([-1]),
+        unusable=np.array([-1, -1]),
     )
     sums = ReplaySums(
         np.zeros((2, logged.blocks.count, 4)), np.zeros((2, len(model.roster.ids), 2))
@@ -190,6 +201,10 @@ def _replay_compiled(
         )
         if truth is not None:
             truth.add(counted, start, blocks, sums)
+        event, slot = memory.unusable
+        if event >= 0:
+            where = f" at event {event - trained.decisions}"
+            raise NotFiniteError(trained, model.roster.ids[slot], where)
         if progress is not None:
             progress(stop, len(log))
     trained.decisions += len(log)

@@ -49,6 +49,11 @@ class Bucket:
         return round(float(self.sums[:, TRIALS].sum()))
 
     @property
+    def expected_trials(self) -> float:
+        """How many events any policy retains of a uniform log, on average: Σ 1/K."""
+        return float(self.log_sums[:, TRIALS].sum())
+
+    @property
     def payoff(self) -> float:
         """What they paid, in all."""
         return float(self.sums[:, PAYOFF].sum())
@@ -155,6 +160,12 @@ class Result:
     seconds: float
     true_relative_ctr: Mapping[str, float] | None = None  # by bucket; only a simulator knows it
     rejection: Rejection | None = field(default=None, repr=False)  # None: the log is uniform
+
+    @property
+    def buckets(self) -> dict[str, Bucket]:
+        """By name; a policy of one's own without `greedy` has no deployment bucket."""
+        deployed = {"deployment": self.deployment} if hasattr(self.policy, "greedy") else {}
+        return deployed | {"learning": self.learning}
 
     @property
     def random_ctr(self) -> float:

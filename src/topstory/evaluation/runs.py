@@ -7,7 +7,8 @@ from typing import Any
 
 from topstory.engines import Engine
 from topstory.evaluation.prepared_log import prepared
-from topstory.evaluation.run import Outcome, Run, SharedInputs, play
+from topstory.evaluation.retention import warn_if_unlikely
+from topstory.evaluation.run import BUCKETS, Outcome, Run, SharedInputs, play
 from topstory.evaluation.truth import ExpectedPayoffs
 from topstory.events import EventLog
 from topstory.policies import REGISTRY
@@ -33,15 +34,19 @@ def play_all(
 
     Warns:
         NotUniformWarning: once, if the log's articles were not shown uniformly at random.
+        RetentionWarning: for every run that retained far more or fewer events than 1 in K.
     """
     if not runs:
         return
     if not len(log):
         raise ValueError(f"the {called} has no events to replay")
-    prepared(log, runs[0].seed).warn(called)
+    logged = prepared(log, runs[0].seed)
+    logged.warn(called)
     ordered = sorted(runs, key=lambda run: -cost(run))
     inputs = SharedInputs(log, dict(given or {}), expected)
     for _, outcome in engine.finished(play, ordered, inputs):
+        buckets = {name: outcome.bucket(name) for name in BUCKETS}
+        warn_if_unlikely(outcome.run.policy, buckets, logged.uniformity)
         yield outcome
 
 

@@ -11,14 +11,19 @@ from topstory.kernels.randomness import EXPLORE, priority, stream, unit
 
 
 @compiled
-def score(
-    state: Any, x: Any, segment: int, slots: Slots, estimates: Floats, widths: Floats
-) -> None:
-    """Fill in the estimates and widths of the pool's articles."""
+def score(state: Any, x: Any, segment: int, slots: Slots, estimates: Floats, widths: Floats) -> int:
+    """Fill in the estimates and widths of the pool's articles.
+
+    Returns the place of an article of which they are not numbers, or -1.
+    """
+    unusable = -1
     enter(state, slots, 0, slots.shape[0])
     for j in range(slots.shape[0]):
         estimates[j] = estimate(state, slots[j], x, segment)
         widths[j] = width(state, slots[j], x, segment)
+        if np.isnan(estimates[j]) or np.isnan(widths[j]):
+            unusable = j
+    return unusable
 
 
 @compiled

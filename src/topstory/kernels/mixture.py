@@ -37,10 +37,13 @@ def decide(
 ) -> tuple[int, float]:
     """The place of the chosen article in the pool, and its propensity over the mix.
 
+    If the score of an article is not a number: -1 minus its place, and 0.
     Fills in the pool's estimates and the learning bucket's scores. `keys` are by slot, `shares`
     are of the three buckets.
     """
-    score(state, x, segment, slots, estimates, scores)  # widths, for now
+    unusable = score(state, x, segment, slots, estimates, scores)  # widths, for now
+    if unusable >= 0:
+        return -1 - unusable, 0.0
     count = slots.shape[0]
     best_score, best_estimate = -np.inf, -np.inf
     for j in range(count):

@@ -67,6 +67,7 @@ class Memory(NamedTuple):
     order: Slots  # (2, slots) the pools' articles, last winners first: for each bucket
     champion: Slots  # (pools, kinds, 2)
     current: Counters  # (1,) the pool that the state is prepared for
+    unusable: Counters  # (2,) the first decision and article without a number as score, or -1
 
 
 class ReplaySums(NamedTuple):
@@ -106,6 +107,7 @@ def beats(
     pools: Pools,
     seed: np.uint64,
     decision: int,
+    unusable: Counters,
 ) -> bool:
     """Whether article c is chosen before article s, whose score is `own`."""
     near = 4e-12 * abs(own)  # no closer than this, scores are not equal to 40 bits
@@ -114,6 +116,8 @@ def beats(
         score += alpha * width(state, c, x, segment)
     if score - own > near or own - score > near:
         return bool(score > own)
+    if np.isnan(score) and unusable[0] < 0:  # all the comparisons before are false then
+        unusable[0], unusable[1] = decision, c
     theirs, ours = comparable(score), comparable(own)
     if theirs != ours:
         return bool(theirs > ours)
@@ -145,7 +149,7 @@ def leads(
         if (
             c != s
             and (c != champion or j < start)
-            and beats(state, c, s, own, x, segment, alpha, pools, seed, decision)
+            and beats(state, c, s, own, x, segment, alpha, pools, seed, decision, memory.unusable)
         ):
             if j >= start:
                 memory.order[bucket, j] = memory.order[bucket, start]
@@ -194,7 +198,8 @@ def replay(
 ) -> None:
     """Run the events start, start + 1, …, one for each entry of `blocks`.
 
-    `segments` holds their users' segments, or nothing when the model has none.
+    `segments` holds their users' segments, or nothing when the model has none. What was counted is
+    worth nothing if a score was not a number: `memory.unusable` says so.
     """
     explores = rule.epsilon > 0.0
     stages = 2 if rule.alpha > 0.0 else 1
@@ -245,6 +250,8 @@ def replay(
                 chosen = drawn(s, p, pools, root)
 
         if (deployed or chosen) and kept(traffic, t, pool_size, rule.log_seed):
+            if np.isnan(own) and memory.unusable[0] < 0:  # no article beats it
+                memory.unusable[0], memory.unusable[1] = decision, s
             payoff = np.float64(traffic.payoff[t])
             for bucket in range(2):
                 if deployed if bucket == DEPLOYMENT else chosen:

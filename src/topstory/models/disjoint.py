@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from topstory.kernels.models.disjoint import Disjoint
-from topstory.models.linear import positive, residual, scaled_identities
+from topstory.models.linear import residual, ridge_in_range, scaled_identities
 from topstory.models.model import Model
 
 
@@ -21,7 +21,7 @@ class DisjointLinear(Model):
     >>> DisjointLinear(ridge=0)
     Traceback (most recent call last):
     ...
-    ValueError: ridge must be a finite number > 0 (the paper's is 1), got 0
+    ValueError: ridge must be from 1e-12 to 1e+12 (the paper's is 1), got 0
     """
 
     name: ClassVar[str] = "disjoint"
@@ -30,7 +30,7 @@ class DisjointLinear(Model):
 
     def __init__(self, ridge: float = 1.0) -> None:
         super().__init__()
-        self.ridge = positive("ridge", ridge)
+        self.ridge = ridge_in_range("ridge", ridge)
 
     def parameters(self) -> dict[str, Any]:
         """The ridge."""

@@ -10,7 +10,7 @@ from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.models.hybrid import IN_POOL, Hybrid
 from topstory.kernels.models.hybrid_forms import ACTIVE, CURRENT, UPDATES
 from topstory.kernels.models.model import refresh
-from topstory.models.linear import positive, residual, scaled_identities
+from topstory.models.linear import residual, ridge_in_range, scaled_identities
 from topstory.models.model import Model
 
 
@@ -39,8 +39,8 @@ class HybridLinear(Model):
 
     def __init__(self, ridge: float = 1.0, shared_ridge: float = 1.0) -> None:
         super().__init__()
-        self.ridge = positive("ridge", ridge)
-        self.shared_ridge = positive("shared_ridge", shared_ridge)
+        self.ridge = ridge_in_range("ridge", ridge)
+        self.shared_ridge = ridge_in_range("shared_ridge", shared_ridge)
         self._features: dict[str, Floats] = {}
         self._count = 0  # of features; 0 until the first article is known
 

@@ -3,12 +3,15 @@
 import numpy as np
 
 from topstory.kernels.compilation import Floats
+from topstory.models.input_range import MAX_RIDGE, MIN_RIDGE
 
 
-def positive(name: str, value: float) -> float:
-    """A ridge: a finite number above 0, or no inverse exists."""
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a finite number > 0 (the paper's is 1), got {value!r}")
+def ridge_in_range(name: str, value: float) -> float:
+    """A ridge: a number above 0, or no inverse exists, and not so near 0 that none is found."""
+    if not MIN_RIDGE <= value <= MAX_RIDGE:
+        raise ValueError(
+            f"{name} must be from {MIN_RIDGE:g} to {MAX_RIDGE:g} (the paper's is 1), got {value!r}"
+        )
     return float(value)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import Dense, scratch
 from topstory.models.contexts import Contexts
+from topstory.models.input_range import MAX_MAGNITUDE, in_range
 from topstory.models.roster import Roster
 
 
@@ -192,6 +193,8 @@ class Model(ABC):
             if stored is None or stored.shape != target.shape or stored.dtype != target.dtype:
                 found = "nothing" if stored is None else f"{stored.dtype} {stored.shape}"
                 raise ValueError(f"{field}: expected {target.dtype} {target.shape}, found {found}")
+            if np.isnan(stored).any():
+                raise ValueError(f"{field}: not all of it is numbers")
             target[...] = stored
 
     # -- scoring elsewhere --
@@ -220,6 +223,9 @@ class Model(ABC):
 def finite_vector(values: npt.ArrayLike, article: str) -> Floats:
     """An article's features or offsets as an array, checked."""
     vector = np.array(values, np.float64)  # a copy: the caller may change the original
-    if vector.ndim != 1 or not np.isfinite(vector).all():
-        raise ValueError(f"article {article!r} needs a vector of finite numbers, got {values!r}")
+    if vector.ndim != 1 or not in_range(vector):
+        raise ValueError(
+            f"article {article!r} needs a vector of finite numbers, at most {MAX_MAGNITUDE:g}, "
+            f"got {values!r}"
+        )
     return vector

@@ -17,6 +17,12 @@ from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import Dense
 from topstory.kernels.models.model import learn, learn_paid, learn_shown
 from topstory.models import Model
+from topstory.models.input_range import (
+    MAX_MAGNITUDE,
+    NotFiniteError,
+    in_range,
+    payoff_in_range,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +112,16 @@ class Policy:
         self.model.prepare(x.values, pool)
         estimates, widths = np.empty(len(slots)), np.empty(len(slots))
         segment = self.model.segment(x.values)
-        kernel.score(self.model.state, x, segment, slots, estimates, widths)
+        unusable = kernel.score(self.model.state, x, segment, slots, estimates, widths)
+        if unusable >= 0:
+            raise NotFiniteError(self, pool[unusable])
         return slots, estimates, widths
 
     # -- learning --
 
     def learn(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
         """Learn from a whole trial: the same as `shown`, then `paid`."""
-        amount = _amount(payoff)
+        amount = payoff_in_range(payoff)
         x, slot = self._context(user), self.model.add_if_new(article)
         learn(self.model.state, slot, x, self.model.segment(x.values), amount)
 
@@ -127,7 +135,7 @@ class Policy:
 
         KeyError if the article is not known, or no longer known.
         """
-        amount = _amount(payoff)
+        amount = payoff_in_range(payoff)
         if article not in self.model.roster:
             raise KeyError(f"article {article!r} is not known to this policy")
         x, slot = self._context(user), self.model.roster.slot(article)
@@ -167,8 +175,10 @@ class Policy:
 
     def _context(self, user: npt.ArrayLike) -> Dense:
         values = np.asarray(user, np.float64)
-        if values.ndim != 1 or not np.isfinite(values).all():
-            raise ValueError(f"a user is a vector of finite numbers, got {user!r}")
+        if values.ndim != 1 or not in_range(values):
+            raise ValueError(
+                f"a user is a vector of finite numbers, at most {MAX_MAGNITUDE:g}, got {user!r}"
+            )
         self.model.see(len(values))
         if self._room is None:
             self._room = self.model.room(len(values))
@@ -180,10 +190,3 @@ def check_seed(seed: Any) -> None:
     """Raise ValueError for what is not a seed."""
     if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**64:
         raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, got {seed!r}")
-
-
-def _amount(payoff: float) -> float:
-    amount = float(payoff)
-    if not np.isfinite(amount):
-        raise ValueError(f"a payoff is a finite number, got {payoff!r}")
-    return amount

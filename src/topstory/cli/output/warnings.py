@@ -9,14 +9,19 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from topstory.cli.output.consoles import print_warning
-from topstory.evaluation import NotUniformWarning
+from topstory.evaluation import NotUniformWarning, RetentionWarning
 from topstory.events import EventLog
 from topstory.policies import REGISTRY
+
+TITLES: dict[type[Warning], str] = {
+    NotUniformWarning: "not uniform",
+    RetentionWarning: "retention",
+}
 
 
 @contextmanager
 def printed_warnings(console: Console, *others: type[Warning]) -> Iterator[list[str]]:
-    """Print each NotUniformWarning, and others named, as it comes; yields the list of their texts.
+    """Print each warning of a replay, and others named, as it comes; yields their texts.
 
     A text that comes again is not printed again.
     """
@@ -25,12 +30,10 @@ def printed_warnings(console: Console, *others: type[Warning]) -> Iterator[list[
     def show(message: Warning | str, category: type[Warning], *place: object) -> None:
         if str(message) not in printed:
             printed.append(str(message))
-            title = "not uniform" if issubclass(category, NotUniformWarning) else "warning"
-            print_warning(str(message), console, title)
+            print_warning(str(message), console, TITLES.get(category, "warning"))
 
     with warnings.catch_warnings():
-        categories: tuple[type[Warning], ...] = (NotUniformWarning, *others)
-        for each in categories:
+        for each in (*TITLES, *others):
             warnings.simplefilter("always", each)
         # Ignored: its stub asks for every parameter by name; warnings passes them by place.
         warnings.showwarning = show  # type: ignore[assignment]

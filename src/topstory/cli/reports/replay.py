@@ -20,6 +20,9 @@ class BucketReport(msgspec.Struct, frozen=True):
     """What one bucket earned."""
 
     trials: Annotated[int, Meta(description="events retained")]
+    expected_trials: Annotated[
+        float, Meta(description="events that any policy retains on average: the sum of 1/K")
+    ]
     payoff: Annotated[float, Meta(description="their total payoff")]
     ctr: Annotated[MaybeFloat, Meta(description="payoff per trial: the paper's CTR")]
     interval: Annotated[Ends, Meta(description="its 95 % interval")]
@@ -172,6 +175,7 @@ def _policy(name: str, comparison: Comparison) -> PolicyReport:
 def _bucket(bucket: Bucket, paid: bool) -> BucketReport:
     return BucketReport(
         trials=bucket.trials,
+        expected_trials=bucket.expected_trials,
         payoff=bucket.payoff,
         ctr=finite(bucket.ctr),
         interval=finite_ends(bucket.interval),

@@ -9,6 +9,7 @@ import numpy as np
 
 from topstory.kernels import mixture
 from topstory.kernels.buckets import DEPLOYMENT, UNIFORM
+from topstory.models.input_range import NotFiniteError
 from topstory.serving.api.errors import ApiError
 from topstory.serving.state.pool import Listing, Pool
 from topstory.serving.state.traffic import Traffic
@@ -73,6 +74,8 @@ class Decider:
             listing.estimates,
             listing.scores,
         )
+        if place < 0:
+            raise self._not_finite(listing.ids[-1 - place])
         article = listing.ids[place]
         if slots == 1:
             return Chosen(article, propensity)
@@ -108,6 +111,8 @@ class Decider:
             propensities,
         )
         ids = listing.ids
+        if (least := int(places.min())) < 0:
+            raise self._not_finite(ids[-1 - least])
         return [
             Chosen(ids[place], propensity)
             for place, propensity in zip(places.tolist(), propensities.tolist(), strict=True)
@@ -115,6 +120,10 @@ class Decider:
 
     def _no_article(self) -> ApiError:
         return ApiError(409, "no_article", f"pool {self.pool.name!r} has no article to show now")
+
+    def _not_finite(self, article: str) -> ApiError:
+        error = NotFiniteError(f"pool {self.pool.name!r}", article)
+        return ApiError(422, "not_finite", str(error))
 
     def _rank(
         self, listing: Listing, bucket: int, number: int, first: int, slots: int

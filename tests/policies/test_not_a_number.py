@@ -1,0 +1,126 @@
+"""A score that is not a number is an error with a name: never a match, never a propensity of 0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+import topstory as ts
+from topstory.kernels.buckets import LEARNING
+from topstory.models.input_range import MAX_MAGNITUDE
+from topstory.policies.policy import Policy
+from topstory.serving.api.errors import ApiError
+from topstory.serving.config.schema import Config, LimitsConfig, TrafficConfig
+from topstory.serving.journal.records import ArticleFacts
+from topstory.serving.state.decider import Decider
+from topstory.serving.state.pool import Pool
+from topstory.serving.state.traffic import Traffic
+
+LINEAR = ["linucb-disjoint", "egreedy-disjoint", "linucb-hybrid", "egreedy-hybrid"]
+POOL = ["rain", "sun", "fog"]
+USER = [0.5, 0.2, 1.0]
+
+
+def poisoned(name: str, article: str = "sun") -> Policy:
+    """A policy that has learned, with a state that no longer holds numbers."""
+    policy = ts.policy(name)
+    for each in POOL:
+        policy.learn(USER, each, 1.0)
+    policy.scores(USER, POOL)  # hybrid now keeps the forms of all three
+    policy.model.state.v[policy.model.roster.slot(article)] = np.nan
+    return policy
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_scoring_names_the_article(name: str) -> None:
+    policy = poisoned(name)
+    for ask in (policy.choose, policy.greedy, policy.scores, policy.estimates, policy.widths):
+        with pytest.raises(ts.NotFiniteError, match=r"score of article 'sun' is not a number"):
+            ask(USER, POOL)
+    assert policy.decisions == 0
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("pools", [[POOL], [["sun"]]])
+def test_replay_stops_whether_the_article_was_shown_or_not(
+    name: str, pools: list[list[str]]
+) -> None:
+    events = 60
+    shown = [pools[0][t % len(pools[0])] for t in range(events)]
+    log = ts.EventLog.from_arrays([USER] * events, pools, [0] * events, shown, [0, 1] * 30)
+    policy = ts.policy(name)
+    policy.learn(USER, "sun", 1.0)
+    policy.model.state.A[0] = np.nan  # learning spreads it to what is scored
+    state = policy.model.state
+    for array in (state.S, state.v, getattr(state, "A_inverse", state.S), state.b):
+        array[0] = np.nan
+    with pytest.raises(
+        ts.NotFiniteError, match=r"article 'sun' is not a number at event \d+; scale"
+    ):
+        ts.replay(policy, log)
+
+
+def test_the_service_refuses_instead_of_a_propensity_of_0() -> None:
+    policy = poisoned("linucb-disjoint")
+    pool = Pool("front", policy, 3)
+    for article in POOL:
+        pool.place(ArticleFacts(article), 0)
+    decider = Decider(pool, Traffic(TrafficConfig(), "front"))
+    for slots in (1, 2):
+        with pytest.raises(ApiError, match="article 'sun' is not a number"):
+            decider.decide(tuple(USER), LEARNING, 1, 0, slots=slots)
+    with pytest.raises(ApiError, match="article 'sun' is not a number") as refused:
+        decider.decide_all([tuple(USER)], [LEARNING], 1, 0)
+    assert refused.value.status == 422
+
+
+def test_what_the_service_takes_is_within_what_models_take() -> None:
+    assert Config(context=3).limits.magnitude <= MAX_MAGNITUDE
+    with pytest.raises(ValueError, match="magnitude"):
+        msgspec.convert({"magnitude": 1.1e9}, LimitsConfig)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("ridge", [1e-300, 1e-13, 1e13, float("inf"), float("nan"), 0.0, -1.0])
+def test_a_ridge_out_of_range_is_refused(name: str, ridge: float) -> None:
+    with pytest.raises(ValueError, match=r"ridge must be from 1e-12 to 1e\+12 .*got"):
+        ts.policy(name, ridge=ridge)
+
+
+@pytest.mark.parametrize("name", ["ucb", "ucb-seg", "linucb-disjoint", "linucb-hybrid"])
+def test_numbers_out_of_range_are_refused_at_the_door(name: str) -> None:
+    policy = ts.policy(name)
+    with pytest.raises(ValueError, match=r"finite numbers, at most 1e\+20"):
+        policy.choose([1e21, 1.0], ["rain"])
+    with pytest.raises(ValueError, match=r"finite numbers, at most 1e\+20"):
+        policy.add_article("rain", [1e21])
+    for learn in (policy.learn, policy.paid):
+        with pytest.raises(ValueError, match=r"payoff is a finite number, at most 1e\+20"):
+            learn([0.5, 1.0], "rain", -1e21)
+
+
+@pytest.mark.parametrize(
+    ("users", "payoff", "message"),
+    [
+        ([[0.5, 1.0], [1e30, 1.0]], [0, 1], r"context \(number 0\) of event 1 is 1e\+30; policies"),
+        ([[0.5, 1.0], [0.5, 1.0]], [1e25, 1], r"payoff of event 0 is 1e\+25; policies take"),
+    ],
+)
+def test_a_log_keeps_what_a_policy_refuses(
+    users: list[list[float]], payoff: list[float], message: str
+) -> None:
+    log = ts.EventLog.from_arrays(users, [["a"]], [0, 0], ["a", "a"], payoff)
+    assert len(log) == 2
+    with pytest.raises(ValueError, match=message):
+        ts.replay(ts.policy("linucb-disjoint"), log)
+    with pytest.raises(ValueError, match=message):
+        ts.compare(["ucb"], log)
+
+
+def test_a_stored_state_that_holds_no_numbers_is_refused(tmp_path: Path) -> None:
+    poisoned("linucb-disjoint").save(tmp_path / "state.safetensors")
+    with pytest.raises(ValueError, match="not all of it is numbers"):
+        Policy.load(tmp_path / "state.safetensors")
