@@ -43,9 +43,9 @@ def test_without_noise_the_best_point_is_taken(best: float) -> None:
 
 
 def test_a_lucky_point_far_from_its_neighbours_is_not_taken() -> None:
-    points = curve(fall=0.0, noise=0.05)  # they say so; none was drawn
+    points = curve(fall=0.01, noise=0.05)  # as they say; none was drawn
     lucky = TriedPoint("ucb", 1.0, {"alpha": 0.03}, 1.6, 0.05**2, 1.6)
-    assert recommend([lucky, *points[1:]])["ucb", 1.0].parameters == {"alpha": 0.4}
+    assert 0.2 <= recommend([lucky, *points[1:]])["ucb", 1.0].parameters["alpha"] <= 1.0
 
 
 def test_equal_values_go_to_the_one_that_costs_less_while_learning() -> None:
