@@ -234,7 +234,8 @@ def test_a_key_may_do_what_its_roles_say_and_nothing_else(served: Served) -> Non
 
 
 def test_secrets_can_be_read_by_their_owner_only(served: Served) -> None:
-    assert (served.data / "signing.toml").stat().st_mode & 0o077 == 0
+    for name in ("signing.toml", "journal.sqlite", "journal.sqlite-wal"):
+        assert (served.data / name).stat().st_mode & 0o077 == 0
 
 
 def test_a_body_above_the_limit_is_rejected(served: Served) -> None:

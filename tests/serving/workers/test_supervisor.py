@@ -31,6 +31,9 @@ class WorkerHandle:
         self.ready, self.gone = asyncio.Event(), asyncio.Event()
         self.process = SimpleNamespace(pid=0, wait=lambda: 1, kill=self.gone.set)
 
+    async def beat(self, seconds: float) -> bool:
+        return True
+
     async def talk(self, *_: Any) -> None:
         if self.number == 2:
             raise RuntimeError("the socket is closed")

@@ -146,6 +146,10 @@ class LimitsConfig(Section, frozen=True):
         PositiveInt,
         Meta(description="recent decisions in memory; older ones are read from the journal"),
     ] = 100_000
+    worker_seconds: Annotated[
+        Positive,
+        Meta(description="a worker that does not answer the learner for so long is restarted"),
+    ] = 10.0
     shutdown_seconds: Annotated[
         PositiveInt, Meta(description="time to finish running requests at shutdown")
     ] = 10

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -71,6 +72,7 @@ class SqliteJournal(sql.SqlJournal):
 
     def _connect(self) -> sqlite3.Connection:
         try:
+            self._keep_private()
             connection = sqlite3.connect(
                 self.path,
                 isolation_level=None,
@@ -84,6 +86,13 @@ class SqliteJournal(sql.SqlJournal):
         except sqlite3.Error as error:
             raise JournalError(f"{self.path}: {error}") from None
         return connection
+
+    def _keep_private(self) -> None:
+        """Nobody else may read contexts; SQLite gives its other files the same mode."""
+        if str(self.path) != ":memory:":
+            with suppress(OSError):  # SQLite reports what is wrong
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+                self.path.chmod(0o600)
 
     def _prepare(self) -> None:
         found = self._writer.execute("PRAGMA application_id").fetchone()[0]
@@ -148,6 +157,7 @@ class SqliteJournal(sql.SqlJournal):
         """
         try:
             self._reader.execute("VACUUM INTO ?", (str(target),))
+            target.chmod(0o600)
         except sqlite3.Error as error:
             raise JournalError(f"{self.path}: cannot be copied: {error}") from None
 

@@ -53,7 +53,11 @@ async def _serve(
     keys, made = keys_of(config, print_line)
     # All workers have the same secrets, whatever the files say when one is restarted.
     resolved = msgspec.structs.replace(
-        config, keys=keys, signing=secrets_of(config), features=folder.kept_features
+        config,
+        keys=keys,
+        signing=secrets_of(config),
+        features=folder.kept_features,
+        journal=msgspec.structs.replace(config.journal, url=None),  # it may hold a password
     )
     limits, requests, writer = config.limits, RequestCounts(), Writer()
     shared = SharedLimits(len(keys), config.workers)

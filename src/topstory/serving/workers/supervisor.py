@@ -64,6 +64,24 @@ class Supervisor(Collector):
                     f"worker {worker.place} was not ready after {START_SECONDS:g} seconds"
                 )
         self._keeping = [asyncio.create_task(self._keep(each.place)) for each in self.workers]
+        self._keeping += [asyncio.create_task(self._watch(each.place)) for each in self.workers]
+
+    async def _watch(self, place: int) -> None:
+        """Kill the worker in this place if it hangs; `_keep` restarts it."""
+        # Twice: if this process stood still, an answer may be there but not read yet.
+        seconds = self._config.limits.worker_seconds / 2
+        missed = 0
+        while True:
+            await asyncio.sleep(min(seconds, 1.0))
+            worker = self.workers[place]
+            missed = 0 if await worker.beat(seconds) else missed + 1
+            if missed == 2 and worker is self.workers[place] and not worker.gone.is_set():
+                missed = 0
+                log.error(
+                    "worker %d (process %d) does not answer; killing it", place, worker.process.pid
+                )
+                worker.process.kill()
+                await worker.gone.wait()
 
     async def _keep(self, place: int) -> None:
         """Restart the worker in this place whenever it dies."""
@@ -141,7 +159,7 @@ class Supervisor(Collector):
         ready = sum(each.ready.is_set() and not each.gone.is_set() for each in self.workers)
         yield GaugeMetricFamily("topstory_workers", "workers that answer requests", value=ready)
         yield CounterMetricFamily(
-            "topstory_worker_restarts", "workers that died and were restarted", value=self.restarts
+            "topstory_worker_restarts", "workers that died or hung, restarted", value=self.restarts
         )
         yield CounterMetricFamily(
             *("topstory_torn_reads", "reads of shared memory repeated because it was overwritten"),

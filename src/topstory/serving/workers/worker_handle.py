@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
@@ -22,6 +23,9 @@ from topstory.serving.workers.wire import (
 )
 
 COUNT_SECONDS, WARM_UP_SECONDS = 1.0, 60.0  # a worker has this long for it
+# What a worker needs of the environment; the rest may hold secrets that are not for it.
+INHERITED = ("PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
+INHERITED_PREFIXES = ("LC_", "PYTHON", "NUMBA_", "OMP_", "OPENBLAS_", "MKL_", "COV", "MALLOC_")
 
 MakeLearner = Callable[[SendMessage], Learner]
 
@@ -36,7 +40,10 @@ class WorkerHandle:
         descriptors = [theirs.fileno(), *inherited]
         with theirs:
             self.process = subprocess.Popen(
-                [*command, *map(str, descriptors)], pass_fds=descriptors, stdin=subprocess.DEVNULL
+                [*command, *map(str, descriptors)],
+                pass_fds=descriptors,
+                stdin=subprocess.DEVNULL,
+                env=_environment(),
             )
         self.place = place
         self._end = ours
@@ -44,6 +51,7 @@ class WorkerHandle:
         self._learner: Learner | None = None
         self.ready = asyncio.Event()
         self.gone = asyncio.Event()
+        self._warming_up = 0  # how many wait for it to load kernels, which may take long
         self._pending: dict[type[FromWorker], list[asyncio.Future[None]]] = {Ready: [], Counted: []}
         self._counted: Callable[[Counted], None] | None = None
 
@@ -57,26 +65,35 @@ class WorkerHandle:
         await link.connect(self._end)
         link.send(Welcome(config))
 
-    async def count(self) -> None:
-        """Have it report what it has counted."""
-        await self._ask(Count(), Counted, COUNT_SECONDS)
+    async def count(self, seconds: float = COUNT_SECONDS) -> bool:
+        """Have it report what it has counted; whether it did so in time."""
+        return await self._ask(Count(), Counted, seconds)
+
+    async def beat(self, seconds: float) -> bool:
+        """Whether it still answers. While it loads kernels it need not, for a while."""
+        return await self.count(seconds) or bool(self._warming_up)
 
     async def warm_up(self) -> None:
         """Have it load the kernels for a pool's first article."""
-        await self._ask(WarmUp(), Ready, WARM_UP_SECONDS)
+        self._warming_up += 1
+        try:
+            await self._ask(WarmUp(), Ready, WARM_UP_SECONDS)
+        finally:
+            self._warming_up -= 1
 
     async def _ask(
         self, question: Count | WarmUp, answer: type[FromWorker], seconds: float
-    ) -> None:
-        """Wait for an answer, unless the worker is gone or takes longer."""
+    ) -> bool:
+        """Wait for an answer, unless the worker is gone; False if it takes longer."""
         if self._link is None or not self.ready.is_set() or self.gone.is_set():
-            return
+            return True
         answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pending[answer].append(answered)
         self._link.send(question)
         gone = asyncio.create_task(self.gone.wait())
         await asyncio.wait((answered, gone), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         gone.cancel()
+        return answered.done() or self.gone.is_set()
 
     async def end(self, seconds: float) -> None:
         """Have it answer its open requests, and end; after this time it is killed."""
@@ -102,3 +119,11 @@ class WorkerHandle:
             if not answered.done():
                 answered.set_result(None)
         self._pending[type(message)] = []
+
+
+def _environment() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in INHERITED or name.startswith(INHERITED_PREFIXES)
+    }
