@@ -8,13 +8,18 @@ from topstory.evaluation.replay import replay
 from topstory.evaluation.result import ArticleResult, Bucket, Lift, Result, Window, lift
 from topstory.evaluation.retention import RetentionWarning
 from topstory.evaluation.run import Outcome, Run
+from topstory.evaluation.run_errors import RANDOM
 from topstory.evaluation.runs import cost, play_all
+from topstory.evaluation.simultaneous import Claim, simultaneous_lifts
 from topstory.evaluation.tuning import Point, Tuning, grid_runs, tune, tuning_of
 from topstory.evaluation.warm_start import WarmStart, warm_start
+from topstory.evaluation.winner import shrunk_relative_ctrs
 
 __all__ = [
+    "RANDOM",
     "ArticleResult",
     "Bucket",
+    "Claim",
     "Comparison",
     "Estimate",
     "Interval",
@@ -36,6 +41,8 @@ __all__ = [
     "mean_relative_ctr",
     "play_all",
     "replay",
+    "shrunk_relative_ctrs",
+    "simultaneous_lifts",
     "tune",
     "tuning_of",
     "warm_start",

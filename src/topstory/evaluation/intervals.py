@@ -43,16 +43,18 @@ def quantile(freedom: float, level: float) -> float:
     return float(stdtrit(freedom, (1 + level) / 2))
 
 
-def _freedom(shares: Floats) -> float:
+def freedom(shares: Floats) -> Floats:
+    """The degrees of freedom of `variance`, along the last axis."""
     k = shares**2 / (1 - shares)
-    return 1 / (float((shares**2).sum()) + float(k.sum()) ** 2 - float((k**2).sum()))
+    return np.asarray(1 / ((shares**2).sum(-1) + k.sum(-1) ** 2 - (k**2).sum(-1)))
 
 
-def _variance(shares: Floats, errors: Floats) -> float:
-    return float((errors**2 / (1 - shares)).sum())
+def variance(shares: Floats, errors: Floats) -> Floats:
+    """Of the sum of all blocks' errors, along the last axis."""
+    return np.asarray((errors**2 / (1 - shares)).sum(-1))
 
 
-def _errors(trials: Floats, payoff: Floats) -> Floats:
+def rate_errors(trials: Floats, payoff: Floats) -> Floats:
     """What each block adds to the rate's error."""
     total = trials.sum()
     return np.asarray((payoff - payoff.sum() / total * trials) / total)
@@ -78,15 +80,15 @@ def rate_interval(
         return NOTHING_KNOWN
     total = float(trials.sum())
     rate, shares = float(payoff.sum()) / total, trials / total
-    reach = quantile(_freedom(shares), level)
-    variance = _variance(shares, _errors(trials, payoff))
+    reach = quantile(float(freedom(shares)), level)
+    spread = float(variance(shares, rate_errors(trials, payoff)))
     if not binary:
-        half = reach * variance**0.5
+        half = reach * spread**0.5
         return Interval(rate - half, rate + half)
     # All blocks alike, or no click at all, say nothing of the variance: take independent trials'.
     known = total if count is None else count
-    measured = variance > 1e-9 * rate * (1 - rate) / known
-    return wilson(rate, rate * (1 - rate) / variance if measured else known, reach)
+    measured = spread > 1e-9 * rate * (1 - rate) / known
+    return wilson(rate, rate * (1 - rate) / spread if measured else known, reach)
 
 
 def wilson(rate: float, trials: float, reach: float) -> Interval:
@@ -131,6 +133,8 @@ def log_ratio(
     if blocks < 2 or payoff.sum() <= 0 or base_payoff.sum() <= 0:
         return None
     rate, base = payoff.sum() / trials.sum(), base_payoff.sum() / base_trials.sum()
-    errors = _errors(trials, payoff) / rate - _errors(base_trials, base_payoff) / base
+    errors = rate_errors(trials, payoff) / rate - rate_errors(base_trials, base_payoff) / base
     shares = (trials / trials.sum() + base_trials / base_trials.sum()) / 2
-    return LogRatio(float(np.log(rate / base)), _variance(shares, errors), _freedom(shares))
+    return LogRatio(
+        float(np.log(rate / base)), float(variance(shares, errors)), float(freedom(shares))
+    )

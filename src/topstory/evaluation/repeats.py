@@ -52,10 +52,10 @@ def _ratio(pairs: Sequence[tuple[Floats, Floats]]) -> Estimate:
         raise ValueError("there is nothing to average: no run was given")
     ours = np.sum([sums for sums, _ in pairs], axis=0)
     theirs = np.sum([base for _, base in pairs], axis=0)
-    together = _log_ratio(ours, theirs)
+    together = log_ratio_of(ours, theirs)
     if together is None:
         return Estimate(float("nan"), NOTHING_KNOWN)
-    seeds = [found for pair in pairs if (found := _log_ratio(*pair)) is not None]
+    seeds = [found for pair in pairs if (found := log_ratio_of(*pair)) is not None]
     value = float(np.exp(together.value))
     if len(seeds) < 2:
         return Estimate(value, together.interval(0.95))
@@ -67,5 +67,6 @@ def _ratio(pairs: Sequence[tuple[Floats, Floats]]) -> Estimate:
     return Estimate(value, LogRatio(together.value, variance, freedom).interval(0.95))
 
 
-def _log_ratio(ours: Floats, theirs: Floats) -> LogRatio | None:
+def log_ratio_of(ours: Floats, theirs: Floats) -> LogRatio | None:
+    """The ratio of two rates, from a bucket's sums and another's over the same blocks."""
     return log_ratio(ours[:, TRIALS], ours[:, PAYOFF], theirs[:, TRIALS], theirs[:, PAYOFF])
