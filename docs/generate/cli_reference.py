@@ -24,7 +24,7 @@ from topstory.cli.reports.replay import (
 from topstory.cli.reports.simulate import SimulationReport
 from topstory.cli.reports.study import StudyReport
 from topstory.cli.reports.tune import CurveReport, EstimateReport, PointReport, TuneReport
-from topstory.events import Inspection, Uniformity
+from topstory.events import Inspection, Rejection, Uniformity
 from topstory.events.formats.faults import Fault
 from topstory.events.formats.importing import ImportReport
 from topstory.events.quality.inspection import ArticleSummary, Day
@@ -182,7 +182,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     ),
     "inspect": (
         "Times are in UTC. Unknown numbers are null.",
-        (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown),
+        (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown, Rejection),
     ),
     "features show": (
         "",
@@ -283,6 +283,8 @@ def _kind(found: Any) -> str:
         return f"list of {_kind(found.item_type)}"
     if isinstance(found, types.DictType):
         return f"{_kind(found.key_type)} → {_kind(found.value_type)}"
+    if isinstance(found, types.LiteralType):
+        return " or ".join(f"`{value}`" for value in found.values)
     if isinstance(found, types.StructType):
         return found.cls.__name__
     return WORDS[type(found)]

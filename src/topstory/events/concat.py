@@ -39,6 +39,7 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
         pool_table=pools,
         article_table=articles,
         visitors=join_visitors([log.visitors for log in logs]),
+        recorded_count=sum(log.propensities_recorded for log in logs),
     )
 
 

@@ -63,4 +63,5 @@ def from_arrays(
         pool_table=pool_table,
         article_table=article_table,
         visitors=visitors,
+        recorded_count=None if propensity is None else events,
     )

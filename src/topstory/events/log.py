@@ -15,7 +15,7 @@ from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.checks import Mask, row_numbers
 from topstory.events.columns.contexts import Contexts, context, take_contexts
 from topstory.events.columns.pools import Indices, PoolTable
-from topstory.events.columns.propensity import uniform
+from topstory.events.columns.propensity import is_uniform, uniform
 from topstory.events.columns.times import TimeLike, Times, parse_time
 from topstory.events.columns.visitors import Visitors
 from topstory.events.event import Event, event_of
@@ -57,6 +57,8 @@ class EventLog(ArrayRecord):
     pool_table: PoolTable
     article_table: ArticleTable
     visitors: Visitors | None = None  # None: the log does not identify its users
+    # Events whose propensity is known, not assumed; None: all of them, or none if it is uniform.
+    recorded_count: int | None = None
 
     @classmethod
     def from_arrays(
@@ -185,6 +187,13 @@ class EventLog(ArrayRecord):
         return uniform(self.pool, self.pool_table)
 
     @property
+    def propensities_recorded(self) -> int:
+        """How many events came with a propensity; that of the others is taken to be uniform."""
+        if self.recorded_count is not None:
+            return self.recorded_count
+        return 0 if self.recorded_propensity is None else len(self)
+
+    @property
     def timestamps(self) -> npt.NDArray[np.datetime64] | None:
         """(n,) datetime64[us] in UTC; None for an untimed log."""
         return None if self.times is None else self.times.microseconds().view("M8[us]")
@@ -288,13 +297,27 @@ class EventLog(ArrayRecord):
 
     def _take(self, rows: slice | npt.NDArray[np.intp]) -> EventLog:
         propensity = self.recorded_propensity
+        pool = self.pool[rows]
         return replace(
             self,
             users=take_contexts(self.users, rows),
-            pool=self.pool[rows],
+            pool=pool,
             position=self.position[rows],
             payoff=self.payoff[rows],
             recorded_propensity=None if propensity is None else propensity[rows],
             times=None if self.times is None else self.times[rows],
             visitors=None if self.visitors is None else self.visitors[rows],
+            recorded_count=self._recorded_among(rows, pool),
         )
+
+    def _recorded_among(
+        self, rows: slice | npt.NDArray[np.intp], pool: npt.NDArray[np.int32]
+    ) -> int | None:
+        """At least this many: which events lack a propensity is not kept, but theirs is uniform."""
+        if self.recorded_count is None or self.recorded_count == len(self):
+            return None if self.recorded_count is None else len(pool)
+        lacking = len(self) - self.recorded_count
+        if self.recorded_propensity is not None:
+            alike = is_uniform(self.recorded_propensity[rows], pool, self.pool_table)
+            lacking = min(lacking, int(alike.sum()))
+        return max(0, len(pool) - lacking)

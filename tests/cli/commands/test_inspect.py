@@ -44,6 +44,50 @@ def test_articles_shown_too_often_or_too_rarely_are_listed(logs: Path) -> None:
     assert f"{found.uniformity.standouts[0].expected:,.1f}" in printed
 
 
+def test_what_was_not_tested_is_said_and_why(logs: Path) -> None:
+    printed = run("inspect", logs / "empty").stdout
+    assert "not tested: there are no events" in printed
+    assert "degrees of freedom" not in printed
+    assert "p = " not in printed
+
+
+def test_a_log_that_never_pays_has_no_ctr(tmp_path: Path) -> None:
+    shown = ["a", "b"] * 20
+    log = ts.EventLog.from_arrays([[1.0]] * 40, [["a", "b"]], [0] * 40, shown, [0] * 40)
+    log.write(tmp_path / "log")
+    printed = run("inspect", tmp_path / "log").stdout
+    assert "none: every payoff is 0" in printed
+    assert "0.0000" not in printed
+
+
+def test_payoffs_that_are_no_clicks_have_no_ctr(tmp_path: Path) -> None:
+    shown = ["a", "b"] * 20
+    log = ts.EventLog.from_arrays([[1.0]] * 40, [["a", "b"]], [0] * 40, shown, [2.5, -1] * 20)
+    log.write(tmp_path / "log")
+    printed = run("inspect", tmp_path / "log").stdout
+    assert "CTR" not in printed
+    assert "mean payoff" in printed
+
+
+def test_uniform_propensities_are_recorded_ones(tmp_path: Path) -> None:
+    shown = ["a", "b"] * 20
+    for name, propensity in (("given", [0.5] * 40), ("assumed", None)):
+        log = ts.EventLog.from_arrays(
+            [[1.0]] * 40, [["a", "b"]], [0] * 40, shown, [0, 1] * 20, propensity=propensity
+        )
+        log.write(tmp_path / name)
+    assert "recorded, 1 / pool size" in run("inspect", tmp_path / "given").stdout
+    assert "not recorded; assumed" in run("inspect", tmp_path / "assumed").stdout
+
+
+def test_survivors_and_mean_weight_are_printed(logs: Path) -> None:
+    found = ts.inspect(ts.EventLog.read(logs / "recorded"))
+    assert found.rejection is not None
+    printed = run("inspect", logs / "recorded").stdout
+    assert f"{found.rejection.survivors:,.0f} events, {found.survivors:.2%} of the log" in printed
+    assert f"{found.rejection.mean_weight:.4g}, 99.9 % interval" in printed
+
+
 @pytest.mark.parametrize(
     "arguments", [["inspect", "LOG"], ["--help"], ["--version"], ["replay", "--help"]]
 )

@@ -86,7 +86,8 @@ class TestVerdict:
     def test_a_uniform_log_is_fit(self) -> None:
         found = inspect(uniform_log(2000, [["a", "b", "c"]], timestamps=np.arange(2000)))
         assert found.fit
-        assert found.survivors is None
+        assert found.method == "replay"
+        assert (found.survivors, found.rejection, found.survivor_uniformity) == (None, None, None)
         assert len(found.verdict) == 1
         assert found.verdict[0].startswith("Fit for replay: articles were shown uniformly")
 
@@ -101,6 +102,7 @@ class TestVerdict:
         )
         found = inspect(log)
         assert not found.fit
+        assert found.method == "none"
         assert found.verdict[0].startswith("Not fit for replay: articles were not shown uniformly")
         assert (
             "2 articles stand out; most of all 'a', shown 700 times where 500 were"
@@ -124,7 +126,8 @@ class TestVerdict:
         # The favoured article survives 1 in 4, the other always.
         assert found.survivors == pytest.approx(first.mean() / 4 + (~first).mean())
         assert found.verdict[0].startswith("Fit for replay by rejection sampling")
-        assert f"about {found.survivors:.1%} of the events survive" in found.verdict[0]
+        assert found.method == "rejection"
+        assert f"about 409 of 1,000 events ({found.survivors:.2%}) survive" in found.verdict[0]
         assert found.lowest_propensity == pytest.approx(0.2)
         assert found.highest_propensity == pytest.approx(0.8)
 

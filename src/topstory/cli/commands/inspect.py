@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from topstory.events import Inspection
+    from topstory.events import Inspection, Uniformity
 
 MAX_ROWS = 10  # of a table; --json has all of them
 
@@ -48,11 +48,16 @@ def _show(name: str, found: "Inspection", console: "Console") -> None:
 
 
 def _properties(found: "Inspection") -> Iterator[tuple[str, str]]:
-    from topstory.cli.output.numbers import count, number
+    from topstory.cli.output.numbers import NO_VALUE, count
 
     yield "events", f"{found.events:,}"
-    yield "CTR", number(found.ctr, 4)
-    if found.binary:
+    yield (
+        _rate_name(found),
+        "none: every payoff is 0" if _no_rate(found) else _some(found.ctr, found),
+    )
+    if not found.events:
+        yield "payoff", NO_VALUE
+    elif found.binary:
         yield "payoff", "0 or 1"
     elif found.lowest_payoff is not None:
         yield "payoff", f"{found.lowest_payoff:g} to {found.highest_payoff:g}"
@@ -76,40 +81,74 @@ def _properties(found: "Inspection") -> Iterator[tuple[str, str]]:
             else f"{found.pools:,}, of {found.smallest_pool} to {found.largest_pool} articles "
             f"(median {found.median_pool:g})",
         )
-    if found.lowest_propensity is None:
-        yield "propensities", "not recorded; assumed to be 1 / pool size"
-    else:
+    yield "propensities", _propensities(found)
+    yield "uniformity", _test(found.uniformity)
+    if found.rejection is not None and found.survivor_uniformity is not None:
+        low, high = found.rejection.interval
         yield (
-            "propensities",
-            f"recorded, {found.lowest_propensity:.4g} to {found.highest_propensity:.4g}",
+            "mean of 1/(K p)",
+            f"{found.rejection.mean_weight:.4g}, 99.9 % interval [{low:.4g}, {high:.4g}]; "
+            "1 if propensities are right",
         )
-    tested = found.uniformity
-    yield (
-        "uniformity",
+        survivors = f"{found.rejection.survivors:,.0f} events, {found.survivors:.2%} of the log"
+        yield "survivors", f"{survivors}; {_test(found.survivor_uniformity)}"
+
+
+def _rate_name(found: "Inspection") -> str:
+    return "CTR" if found.binary else "mean payoff"
+
+
+def _no_rate(found: "Inspection") -> bool:
+    """Whether nothing paid anything: a rate of 0.0000 would look like a measured one."""
+    return bool(found.events) and found.lowest_payoff == 0 == found.highest_payoff
+
+
+def _some(rate: float | None, found: "Inspection") -> str:
+    from topstory.cli.output.numbers import number
+
+    return number(None if _no_rate(found) else rate, 4)
+
+
+def _propensities(found: "Inspection") -> str:
+    recorded, lacking = found.propensities_recorded, found.events - found.propensities_recorded
+    if not recorded:
+        return "not recorded; assumed to be 1 / pool size"
+    ends = "1 / pool size"
+    if found.lowest_propensity is not None:
+        ends = f"{found.lowest_propensity:.4g} to {found.highest_propensity:.4g}"
+    if lacking:
+        return f"recorded for {recorded:,} events, {ends}; {lacking:,} lack one"
+    return f"recorded, {ends}"
+
+
+def _test(tested: "Uniformity") -> str:
+    if tested.not_tested is not None:
+        return f"not tested: {tested.not_tested}"
+    return (
         f"chi-square {tested.statistic:.1f}, {tested.degrees_of_freedom} degrees of freedom, "
-        f"p = {tested.p_value:.2g}",
+        f"p = {tested.p_value:.2g}"
     )
 
 
 def _tables(found: "Inspection") -> Iterator["Table"]:
     from rich.markup import escape
 
-    from topstory.cli.output.numbers import number
     from topstory.cli.output.tables import plain_table
 
+    rate = _rate_name(found)
     if found.days:
-        days = plain_table("day (UTC)", "events", "CTR")
+        days = plain_table("day (UTC)", "events", rate)
         for day in found.days:
-            days.add_row(day.date.isoformat(), f"{day.events:,}", number(day.ctr, 4))
+            days.add_row(day.date.isoformat(), f"{day.events:,}", _some(day.ctr, found))
         yield days
     if found.by_article:
-        shown = plain_table("most shown", "times", "CTR", "first shown", "last shown")
+        shown = plain_table("most shown", "times", rate, "first shown", "last shown")
         for article in found.by_article[:MAX_ROWS]:
             times = (article.first_shown, article.last_shown)
             shown.add_row(
                 escape(article.article),
                 f"{article.shown:,}",
-                number(article.ctr, 4),
+                _some(article.ctr, found),
                 *(f"{time:%Y-%m-%d %H:%M}" if time else "–" for time in times),
             )
         yield shown

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.events.columns.array_record import blocks
-from topstory.events.columns.checks import reals
+from topstory.events.columns.checks import Mask, reals
 from topstory.events.columns.pools import PoolTable
 
 # float32 keeps 7 digits; a value that agrees with 1/K to six digits is taken for 1/K.
@@ -36,12 +36,18 @@ shown article was chosen
         return None
     column = reals("propensity", propensity, len(pool))
     check_propensity(column, propensity)
-    sizes = pools.sizes
     for start, stop in blocks(len(pool)):
-        # |p - 1/K| <= tolerance/K, multiplied through by K
-        if (np.abs(column[start:stop] * sizes[pool[start:stop]] - 1.0) > TOLERANCE).any():
+        if not is_uniform(column[start:stop], pool[start:stop], pools).all():
             return column
     return None
+
+
+def is_uniform(
+    propensity: npt.NDArray[np.float32], pool: npt.NDArray[np.int32], pools: PoolTable
+) -> Mask:
+    """(n,) whether each is 1 / the size of its pool."""
+    # |p - 1/K| <= tolerance/K, multiplied through by K
+    return np.asarray(np.abs(propensity * pools.sizes[pool] - 1.0) <= TOLERANCE)
 
 
 def check_propensity(column: npt.NDArray[np.float32], given: npt.ArrayLike) -> None:

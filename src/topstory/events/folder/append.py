@@ -33,6 +33,7 @@ from topstory.events.folder.write import (
     EventRows,
     contents_of,
     events_table,
+    stored_count,
     write_articles,
     write_users,
 )
@@ -61,6 +62,7 @@ class Appender:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.articles = MergedArticles()
+        self.propensities_recorded = 0
         self._pools = MergedPools(folder / POOLS)
         self._contents: LogContents | None = None
         self._visitors: Visitors | None = None
@@ -97,6 +99,7 @@ class Appender:
         if not len(log):
             return
         self._check_visitors(log.visitors)
+        self.propensities_recorded += log.propensities_recorded
         article = self.articles.add(log.article_table)
         events = EventRows(
             times=None if log.times is None else log.times.microseconds(),
@@ -135,9 +138,12 @@ class Appender:
             write_users(self._folder / USERS, self._visitors)
         pools = self._pools.finish(self.articles)
         features, profiles = articles.features, articles.profiles
+        events = sum(file.events for file in self._files)
+        recorded = self._contents.recorded_propensity
         contents = msgspec.structs.replace(
             self._contents,
-            events=sum(file.events for file in self._files),
+            events=events,
+            recorded_count=stored_count(self.propensities_recorded, recorded, events),
             articles=len(articles.ids),
             pools=pools,
             article_features=None if features is None else features.shape[1],

@@ -45,6 +45,7 @@ class LogContents(msgspec.Struct, frozen=True, omit_defaults=True):
     users: int | None = None  # rows of users.parquet; None: events hold their contexts themselves
     user_profile: tuple[str, ...] | None = None  # columns of raw profiles; None: there are none
     article_profile: tuple[str, ...] | None = None
+    recorded_count: int | None = None  # of propensities; None: all, or none if not recorded
 
 
 class _Heading(msgspec.Struct, frozen=True):
@@ -123,6 +124,7 @@ def check_replaceable(folder: Path) -> None:
 def _check(contents: LogContents, path: Path) -> None:
     counts = [contents.events, contents.articles, contents.pools, contents.dimension - 1]
     counts += [contents.article_features or 0, contents.users or 0]
+    counts += [contents.events - (contents.recorded_count or 0), contents.recorded_count or 0]
     if min(*counts, *(file.events for file in contents.files)) < 0:
         raise ValueError(f"{path}: damaged: it has a negative count")
     for file in contents.files:

@@ -186,6 +186,7 @@ class _LogBuffers:
             pool_table=self._pools,
             article_table=self._articles,
             visitors=visitors,
+            recorded_count=contents.recorded_count,
         )
 
     def _fill_users(self, column: Any, place: slice, number: int, where: str, start: int) -> None:

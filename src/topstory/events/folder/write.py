@@ -82,6 +82,7 @@ def write(log: EventLog, folder: str | PathLike[str]) -> None:
 def contents_of(log: EventLog) -> LogContents:
     """The `log.json` of a log, without its number of events and its files."""
     people, features = log.visitors, log.features
+    recorded = log.recorded_propensity is not None
     return LogContents(
         format=FORMAT,
         version=VERSION,
@@ -92,12 +93,22 @@ def contents_of(log: EventLog) -> LogContents:
         contexts="sparse" if isinstance(log.users, SparseContexts) else "dense",
         article_features=None if features is None else features.shape[1],
         timed=log.times is not None,
-        recorded_propensity=log.recorded_propensity is not None,
+        recorded_propensity=recorded,
         files=(),
         users=None if people is None else len(people.contexts),
         user_profile=_names(log.profiles),
         article_profile=_names(log.article_profiles),
+        recorded_count=stored_count(log.propensities_recorded, recorded, len(log)),
     )
+
+
+def stored_count(count: int, recorded: bool, events: int) -> int | None:
+    """The number of recorded propensities for `log.json`; None if it goes without saying.
+
+    >>> stored_count(10, True, 10), stored_count(0, False, 10), stored_count(10, False, 10)
+    (None, None, 10)
+    """
+    return None if count == (events if recorded else 0) else count
 
 
 def _names(profiles: pa.Table | None) -> tuple[str, ...] | None:

@@ -6,6 +6,7 @@ import msgspec
 
 MAX_SHOWN_CHARACTERS = 80  # of a bad row
 
+BLANK_PROPENSITY = "the propensity is blank: it is taken to be 1 / the pool's size"
 CHANGED_FEATURES = "an article's features differ from those it had before: the first were kept"
 
 
@@ -107,6 +108,11 @@ correct the row, or import without strict to skip such rows
         if remark not in self.notes:
             self.first.setdefault(remark, Fault(file, line, excerpt(text)))
         self.notes[remark] = self.notes.get(remark, 0) + count
+
+    def forget(self, remark: str) -> None:
+        """Drop a remark that turned out to be none."""
+        if self.notes.pop(remark, None) is not None:
+            del self.first[remark]
 
     def left_out(
         self, reason: str, file: str, line: int, text: str | bytes = "", count: int = 1

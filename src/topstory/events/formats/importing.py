@@ -16,7 +16,7 @@ import msgspec
 
 from topstory.events.folder.append import Appender
 from topstory.events.folder.contents import check_replaceable
-from topstory.events.formats.faults import CHANGED_FEATURES, Fault, Faults
+from topstory.events.formats.faults import BLANK_PROPENSITY, CHANGED_FEATURES, Fault, Faults
 from topstory.events.formats.registry import reader
 from topstory.events.log import EventLog
 from topstory.files import replaced_folder
@@ -117,6 +117,8 @@ def import_log(
         if not events:
             names = ", ".join(map(str, paths[:3])) + (", …" if len(paths) > 3 else "")
             raise ValueError(f"{names}: there are no events in it; nothing was written")
+        if not appender.propensities_recorded:
+            faults.forget(BLANK_PROPENSITY)  # the log has none at all
         for key, count in appender.articles.changed.items():
             faults.note(CHANGED_FEATURES, str(paths[0]), 0, key, count)
         appender.finish()

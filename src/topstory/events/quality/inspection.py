@@ -12,8 +12,9 @@ import numpy.typing as npt
 from topstory.events.columns.array_record import blocks
 from topstory.events.columns.contexts import SparseContexts
 from topstory.events.columns.times import Times, as_datetime
+from topstory.events.quality.rejection import Rejection
 from topstory.events.quality.uniformity import Uniformity
-from topstory.events.quality.verdict import judge
+from topstory.events.quality.verdict import Method, judge
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog
@@ -51,7 +52,8 @@ class Inspection(msgspec.Struct, frozen=True):
     >>> found.events, found.ctr, found.binary, found.by_article[0].ctr, found.duplicate_contexts
     (4, 0.25, True, 0.5, 0.75)
     >>> print(found.verdict[0])
-    Too few events to test whether articles were shown uniformly: replay takes it on trust.
+    Whether articles were shown uniformly was not tested: too few events: no article is expected \
+5 times; replay takes it on trust.
     """
 
     events: int
@@ -71,18 +73,23 @@ class Inspection(msgspec.Struct, frozen=True):
     dimension: int
     sparse: bool
     duplicate_contexts: float  # share of events whose context an earlier one had (an estimate)
-    lowest_propensity: float | None  # None: not recorded
+    lowest_propensity: float | None  # None: not recorded, or uniform
     highest_propensity: float | None
     uniformity: Uniformity
     fit: bool  # for replay
     survivors: float | None  # share that rejection sampling keeps; None: not needed
     verdict: tuple[str, ...]  # why, in plain words, and what else to know
+    method: Method = "none"  # what it is fit for
+    propensities_recorded: int = 0  # events that came with one
+    rejection: Rejection | None = None  # None: not needed
+    survivor_uniformity: Uniformity | None = None  # the test, over one draw of survivors
 
 
 def inspect(log: EventLog) -> Inspection:
     """Summarise the whole log; prints nothing."""
     found = log.uniformity()
     verdict = judge(log, found)
+    rejected = verdict.rejection
     lowest, highest = _ends(log.payoff)
     sizes = log.pool_sizes
     smallest, largest = _ends(sizes)
@@ -109,8 +116,12 @@ def inspect(log: EventLog) -> Inspection:
         highest_propensity=propensity[1],
         uniformity=found,
         fit=verdict.fit,
-        survivors=verdict.survivors,
+        survivors=None if rejected is None else rejected.survivors / len(log),
         verdict=verdict.sentences,
+        method=verdict.method,
+        propensities_recorded=log.propensities_recorded,
+        rejection=rejected,
+        survivor_uniformity=verdict.survivor_uniformity,
     )
 
 

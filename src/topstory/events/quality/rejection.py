@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MAX_CAPPED = 1 / 1000  # of the events
 MIN_EVENTS = 100  # of a log that may have one event capped
 MAX_MISSING = 0.05  # of uniform traffic
+STREAM = 0xA4093822
 BOUND_QUANTILE = 1.645  # the bias bound is a one-sided 95 % limit
 INTERVAL_LEVEL = 0.001  # an honest log's interval misses 1 once in a thousand
 INTERVAL_QUANTILE = 3.291
@@ -77,7 +78,7 @@ def rejection(log: EventLog) -> Rejection | None:
     mean = total / len(log)
     # Articles so rare that the log has too few of them take from the mean and from the variance
     # alike: what is missing from a mean of 1 had weights of up to 1/c.
-    variance = squares / len(log) + max(0.0, 1.0 - mean) / rate - min(mean, 1.0) ** 2
+    variance = squares / len(log) + max(0.0, 1.0 - mean) / rate - mean**2
     error = float(np.sqrt(max(variance, 0.0) / len(log)))
     rounding = 1e-5  # propensities are kept as float32
     half = INTERVAL_QUANTILE * error + rounding
@@ -96,7 +97,8 @@ def rejection(log: EventLog) -> Rejection | None:
 
 def survivors(log: EventLog, rate: float, seed: int = 0) -> Mask:
     """(n,) one draw of the events that are kept."""
-    random = np.random.default_rng(seed)
+    # Not the plain seed: a log simulated with the same one would meet the draws it was made of.
+    random = np.random.default_rng((STREAM, seed))
     keep = np.zeros(len(log), bool)
     for start, stop, ratio in _ratios(log):
         keep[start:stop] = random.random(stop - start) < rate / ratio

@@ -73,6 +73,7 @@ class Uniformity(msgspec.Struct, frozen=True):
     excluded: int  # in pools, but expected too seldom, or beyond the 2,000 most exposed
     standouts: tuple[Standout, ...]  # by |z|
     never_shown: tuple[NeverShown, ...]  # by events
+    not_tested: str | None = None  # why nothing could be tested; None: something was
 
 
 def uniformity(log: EventLog, keep: Mask | None = None) -> Uniformity:
@@ -88,16 +89,26 @@ def uniformity(log: EventLog, keep: Mask | None = None) -> Uniformity:
     exposure = _Exposure(log, np.where(telling, served, 0), counts * np.repeat(telling, sizes))
     chosen = exposure.most_exposed()
     statistic, freedom = exposure.statistic(chosen)
+    tested = int(served[telling].sum())
     return Uniformity(
         statistic=statistic,
         degrees_of_freedom=freedom,
         p_value=_chi_square_tail(statistic, freedom),
-        events=int(served[telling].sum()),
+        events=tested,
         articles=len(chosen),
         excluded=int((exposure.expected > 0).sum()) - len(chosen),
         standouts=exposure.standouts(chosen),
         never_shown=_never_shown(log, counts, served),
+        not_tested=None if freedom else _why_not(int(served.sum()), tested),
     )
+
+
+def _why_not(events: int, telling: int) -> str:
+    if not events:
+        return "there are no events"
+    if not telling:
+        return "every pool holds a single article"
+    return f"too few events: no article is expected {round(MIN_EXPECTED)} times"
 
 
 def _counts(log: EventLog, keep: Mask | None) -> npt.NDArray[np.int64]:

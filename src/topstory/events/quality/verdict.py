@@ -1,27 +1,40 @@
-"""Whether a log is fit for replay, and why."""
+"""Which method of evaluation a log is fit for, and why."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
-from topstory.events.columns.array_record import blocks
+from topstory.events.quality.rejection import MAX_MISSING, Rejection, rejection, survivors
 from topstory.events.quality.uniformity import Uniformity
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog
 
 SIGNIFICANCE_LEVEL = 0.001  # a fair log fails the test once in a thousand
+MAX_UNRECORDED = 0.01  # events without a propensity, among events that have one
+MIN_MATCHES = 100  # survivors that show a policy's choice: with fewer, intervals say nothing
+
+# replay: articles were shown uniformly at random. rejection: they become so by rejection sampling.
+# off-policy: propensities are right, but too uneven for it; estimators that weight events by them
+# can use the log. none: what is recorded contradicts itself, or there is nothing.
+Method = Literal["replay", "rejection", "off-policy", "none"]
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Whether a log is fit, why, and what else to know before trusting a replay."""
+    """What a log is fit for, why, and what else to know before trusting a replay."""
 
-    fit: bool
+    method: Method
     sentences: tuple[str, ...]
-    survivors: float | None = None  # share that rejection sampling keeps; None: not needed
+    rejection: Rejection | None = None  # None: not needed
+    survivor_uniformity: Uniformity | None = None  # the test, over one draw of survivors
+
+    @property
+    def fit(self) -> bool:
+        """Whether `topstory replay` gives numbers to rely on."""
+        return self.method in ("replay", "rejection")
 
 
 def judge(log: EventLog, found: Uniformity) -> Verdict:
@@ -36,47 +49,106 @@ def judge(log: EventLog, found: Uniformity) -> Verdict:
     Fit for replay: articles were shown uniformly at random (p = 1).
     """
     if not len(log):
-        return Verdict(False, ("Not fit for replay: the log has no events.",))
-    fit, survivors = True, None
-    if log.recorded_propensity is not None:
-        survivors = _survivors(log)
-        reason = (
-            "Fit for replay by rejection sampling: propensities are recorded and not uniform; "
-            f"about {survivors:.1%} of the events survive."
-        )
-    elif not found.degrees_of_freedom:
-        reason = (
-            "Too few events to test whether articles were shown uniformly: "
+        return Verdict("none", ("Not fit for replay: the log has no events.",))
+    rejected = rejection(log)
+    if rejected is None:
+        method, reason = _of_uniform(log, found)
+        return Verdict(method, (reason, *_remarks(log, found, None)))
+    tested = log.uniformity(survivors(log, rejected.rate))
+    method, reason = _of_recorded(log, rejected, tested)
+    return Verdict(method, (reason, *_remarks(log, found, rejected)), rejected, tested)
+
+
+def _of_uniform(log: EventLog, found: Uniformity) -> tuple[Method, str]:
+    """A log whose propensities are 1/K, as recorded or as assumed."""
+    if found.not_tested is not None:
+        return "replay", (
+            f"Whether articles were shown uniformly was not tested: {found.not_tested}; "
             "replay takes it on trust."
         )
-    elif found.p_value >= SIGNIFICANCE_LEVEL:
-        reason = (
+    if found.p_value >= SIGNIFICANCE_LEVEL:
+        return "replay", (
             f"Fit for replay: articles were shown uniformly at random (p = {found.p_value:.2g})."
         )
-    else:
-        fit = False
-        reason = (
-            "Not fit for replay: articles were not shown uniformly at random "
-            f"(p = {found.p_value:.2g}) and no propensities are recorded; "
-            "replaying it gives biased numbers. Record the probability of each choice, "
-            "or log a share of the traffic with uniformly random choices."
+    return "none", (
+        "Not fit for replay: articles were not shown uniformly at random "
+        f"(p = {found.p_value:.2g}) "
+        + (
+            "though the recorded propensities say so; "
+            if log.propensities_recorded
+            else "and no propensities are recorded; "
         )
-    return Verdict(fit, (reason, *_remarks(log, found)), survivors)
+        + "replaying it gives biased numbers. Record the probability of each choice, "
+        "or log a share of the traffic with uniformly random choices."
+    )
 
 
-def _survivors(log: EventLog) -> float:
-    """Rejection sampling keeps event t with probability c / (K_t p_t), where c = min K_t p_t."""
-    lowest, total = np.inf, 0.0
-    for start, stop in blocks(len(log)):
-        sizes = log.pool_sizes[log.pool[start:stop]]
-        ratio = sizes * log.propensity[start:stop].astype(np.float64)
-        lowest = min(lowest, float(ratio.min()))
-        total += float((1.0 / ratio).sum())
-    return lowest * total / len(log)
+def _of_recorded(log: EventLog, found: Rejection, tested: Uniformity) -> tuple[Method, str]:
+    """A log whose recorded propensities are not uniform."""
+    lacking = len(log) - log.propensities_recorded
+    low, high = found.interval
+    mean = f"the mean of 1/(K p) is {found.mean_weight:.3g} [{low:.3g}, {high:.3g}]"
+    if lacking > MAX_UNRECORDED * len(log):
+        return "none", (
+            f"Not fit for replay: {lacking:,} of {len(log):,} events lack a propensity, where the "
+            "others have one. They were taken to be uniform, which nothing says they are. Record "
+            "the probability of each choice, or leave these events out."
+        )
+    if not found.honest:
+        return "none", (
+            f"Not fit for replay: with the recorded propensities p and pools of K articles {mean}, "
+            "where right ones give 1. "
+            + (
+                "They are too small."
+                if found.mean_weight > 1
+                else "They are too large, or some articles were shown so rarely that the log has "
+                "too few of them."
+            )
+        )
+    if tested.p_value < SIGNIFICANCE_LEVEL:
+        return "none", (
+            "Not fit for replay: rejection sampling by the recorded propensities leaves articles "
+            f"that were not shown uniformly at random (p = {tested.p_value:.2g}), "
+            "so the propensities are wrong."
+        )
+    left = f"{found.survivors:,.0f} of {len(log):,} events ({found.survivors / len(log):.2%})"
+    matches = found.survivors * _match_chance(log)
+    if matches < MIN_MATCHES or found.missing > MAX_MISSING:
+        why = f"a policy's choices would match about {matches:,.0f} of them"
+        if found.missing > MAX_MISSING:
+            why = f"up to {found.missing:.1%} of uniform traffic is missing from them"
+        return "off-policy", (
+            f"Fit for off-policy estimators, not for replay: the recorded propensities agree with "
+            f"the log ({mean}), but rejection sampling leaves {left}, and {why}. "
+            "`topstory export obp` writes the log for estimators that weight events by their "
+            "propensities."
+        )
+    return "rejection", (
+        "Fit for replay by rejection sampling: propensities are recorded and not uniform; "
+        f"about {left} survive, and {mean}, as it should be."
+    )
 
 
-def _remarks(log: EventLog, found: Uniformity) -> list[str]:
+def _match_chance(log: EventLog) -> float:
+    """The chance that a uniformly shown article is a policy's choice: the mean of 1/K."""
+    events = np.bincount(log.pool, minlength=len(log.pool_sizes))
+    return float((events / log.pool_sizes).sum() / len(log))
+
+
+def _remarks(log: EventLog, found: Uniformity, rejected: Rejection | None) -> list[str]:
     remarks = []
+    lacking = len(log) - log.propensities_recorded
+    if log.propensities_recorded and lacking:
+        remarks.append(
+            f"{_count(lacking, 'event lacks', 'events lack')} a propensity, "
+            "taken to be 1 / the pool's size."
+        )
+    if rejected is not None and rejected.capped:
+        remarks.append(
+            f"{_count(rejected.capped, 'event has', 'events have')} a propensity far below all "
+            "others. Rejection sampling keeps each of them once instead of rejecting nearly all "
+            f"other events; that biases a CTR by at most {rejected.bias_bound:.2g}."
+        )
     if log.recorded_propensity is None and found.standouts:
         worst = found.standouts[0]
         remarks.append(

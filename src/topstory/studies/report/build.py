@@ -87,7 +87,12 @@ def _description(log: LogSummary) -> LogDescription:
                 + ("no features" if features is None else f"{features} features each"),
             ),
             ("pools", pools),
-            ("shown uniformly at random?", f"p = {found.uniformity.p_value:.2g}"),
+            (
+                "shown uniformly at random?",
+                f"p = {found.uniformity.p_value:.2g}"
+                if found.uniformity.degrees_of_freedom
+                else "not tested",
+            ),
         ),
         verdict=found.verdict,
         fit=found.fit,

@@ -130,11 +130,13 @@ class RowBatch:
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
         flat = map(index.__getitem__, chain.from_iterable(self._pools))
         pool = np.array(self._pool, np.int32)
-        propensity = None
-        if any(value is not None for value in self._propensity):
-            given = np.array([np.nan if p is None else p for p in self._propensity], np.float64)
+        propensity = blank = None
+        if None in self._propensity:
             blank = np.array([p is None for p in self._propensity])
-            propensity = np.where(blank, 1.0 / sizes[pool], given)
+        if blank is None or not blank.all():
+            propensity = np.array(self._propensity, np.float64)  # None becomes nan
+            if blank is not None:
+                propensity = np.where(blank, 1.0 / sizes[pool], propensity)
         return ParsedRows(
             file=self.file,
             lines=np.array(self._lines, np.int64),
@@ -149,4 +151,5 @@ class RowBatch:
             listed=listed,
             rejected=self.rejected,
             text=self._texts.__getitem__,
+            blank=blank,
         )

@@ -16,7 +16,7 @@ from topstory.events.columns.pools import PoolTable
 from topstory.events.columns.positions import position_type
 from topstory.events.columns.propensity import recorded
 from topstory.events.columns.times import EARLIEST, LATEST, Times
-from topstory.events.formats.faults import Faults
+from topstory.events.formats.faults import BLANK_PROPENSITY, Faults
 from topstory.events.log import EventLog
 
 NOT_IN_POOL = -1  # the position of an article that is not in the pool
@@ -60,6 +60,7 @@ class ParsedRows:
     listed: bool = False  # the articles come from an articles file: keep all of them
     rejected: list[RejectedRow] = field(default_factory=list)
     text: Callable[[int], bytes | str] = lambda _: ""  # of row i, shown if it is bad
+    blank: Mask | None = None  # (n,) rows without a propensity; None: all or none of them
 
 
 class ValidEvents(NamedTuple):
@@ -101,6 +102,13 @@ def validate(rows: ParsedRows, faults: Faults) -> ValidEvents | None:
     whole = len(good) == len(rows.pool)
     articles, pools, pool = _used_tables(rows, good)
     micros = None if rows.micros is None else rows.micros[good]
+    count = 0 if propensity is None else len(good)
+    if rows.blank is not None and (blank := good[rows.blank[good]]).size:
+        first = int(blank[0])
+        count = len(good) - len(blank)
+        faults.note(
+            BLANK_PROPENSITY, rows.file, int(rows.lines[first]), rows.text(first), len(blank)
+        )
     log = EventLog(
         users=rows.users if whole else take_contexts(rows.users, good),
         pool=pool,
@@ -110,6 +118,7 @@ def validate(rows: ParsedRows, faults: Faults) -> ValidEvents | None:
         times=None if micros is None else Times.from_microseconds(micros),
         pool_table=pools,
         article_table=articles,
+        recorded_count=count,
     )
     return ValidEvents(log, rows.lines[good])
 

@@ -91,6 +91,7 @@ class TableParser:
         shown = np.array(index, np.int32)[codes[good]]
         position = PositionLookup(table, len(known.ids))(numbered, np.maximum(shown, 0))
         sizes = np.array([len(ids) for ids in pools])
+        propensity, blank = _propensity(columns.get("propensity"), sizes[pool], good)
         return ParsedRows(
             file=str(path),
             lines=part.lines[good],
@@ -99,12 +100,13 @@ class TableParser:
             pool=numbered,
             position=np.where(shown < 0, NOT_IN_POOL, position).astype(np.int32),
             payoff=column_numbers(columns["payoff"])[good],
-            propensity=_propensity(columns.get("propensity"), sizes[pool], good),
+            propensity=propensity,
             micros=column_times(columns["timestamp"])[good] if "timestamp" in columns else None,
             articles=known,
             listed=self._articles is not None,
             rejected=rejected,
             text=lambda i: part.text(int(good[i])),
+            blank=blank,
         )
 
     def _check(self, path: Path, names: list[str]) -> None:
@@ -184,11 +186,11 @@ def _is_list(column: Column) -> bool:
 
 def _propensity(
     column: Column | None, sizes: npt.NDArray[np.int64], good: npt.NDArray[np.intp]
-) -> npt.NDArray[np.float64] | None:
-    """As recorded; 1 / the pool's size where the field is null or blank."""
+) -> tuple[npt.NDArray[np.float64] | None, Mask | None]:
+    """As recorded; 1 / the pool's size where the field is null or blank, and where that is."""
     if column is None:
-        return None
+        return None, None
     codes, values = dictionary_codes(column)
-    blank = np.array([value is None or value in (b"", "") for value in values])[codes[good]]
+    blank = np.array([value is None or value in (b"", "") for value in values], bool)[codes[good]]
     with np.errstate(divide="ignore"):
-        return np.where(blank, 1.0 / sizes[good], column_numbers(column)[good])
+        return np.where(blank, 1.0 / sizes[good], column_numbers(column)[good]), blank
