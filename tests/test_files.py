@@ -195,7 +195,7 @@ def test_logs_may_be_written_to_one_place_at_once(tmp_path: Path) -> None:
 def test_a_writer_whose_new_folder_is_swept_up_makes_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock_folder = files._lock_folder
+    lock_folder = files.lock_folder
     sweeper: list[int | None] = []
     claimed: list[int | None] = []
 
@@ -210,7 +210,7 @@ def test_a_writer_whose_new_folder_is_swept_up_makes_it_again(
         claimed.append(lock_folder(folder))
         return claimed[-1]
 
-    monkeypatch.setattr(files, "_lock_folder", contended)
+    monkeypatch.setattr(files, "lock_folder", contended)
     NEW.write(tmp_path / "log")
     assert same(EventLog.read(tmp_path / "log"), NEW)
     assert claimed[0] is None  # the folder was gone
@@ -224,7 +224,7 @@ def test_an_interrupt_at_the_very_beginning_leaves_nothing(
         assert folder.is_dir()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files, "_lock_folder", interrupt)
+    monkeypatch.setattr(files, "lock_folder", interrupt)
     with pytest.raises(KeyboardInterrupt):
         NEW.write(tmp_path / "log")
     assert list(tmp_path.iterdir()) == []

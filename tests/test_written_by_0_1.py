@@ -104,8 +104,7 @@ def described(log: ts.EventLog) -> Any:
 def recovered(folder: Path) -> Any:
     """The state that a start finds, in a folder that is where this process is."""
     opening = open_folder(read_config(folder / "topstory.toml", {}))
-    opening.journal.close()
-    opening.lock.close()
+    opening.close()
     state = opening.state
     return {
         "pools": {

@@ -40,6 +40,7 @@ from topstory.features.regression.early_stopping import Step
 from topstory.report.records import Cell, Number, Row, Table1
 from topstory.serving.upkeep.backup import BackedUp
 from topstory.serving.upkeep.journal_export import Exported
+from topstory.serving.upkeep.verification import Verified
 
 INTRODUCTION = """\
 # Command line
@@ -116,6 +117,11 @@ $ topstory replay logs/ --policy all --alpha 0.3
 $ topstory backup-journal backups/monday/ --config topstory.toml
 ```
 """,
+    "verify-journal": """\
+```console notest
+$ topstory verify-journal topstory-data/
+```
+""",
     "new-key": "```console notest\n$ topstory new-key web --role decide --role feedback\n```\n",
     "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
     "features fit": """\
@@ -147,6 +153,7 @@ JSON = {
     "inspect": "JSON of inspect",
     "export-journal": "JSON of export-journal",
     "backup-journal": "JSON of backup-journal",
+    "verify-journal": "JSON of verify-journal",
     "demo": "JSON of replay and demo",
     "features fit": "JSON of features fit and show",
     "features apply": "JSON of features apply",
@@ -171,6 +178,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     "export": ("", (ExportReport,)),
     "export-journal": ("", (Exported,)),
     "backup-journal": ("The time is in UTC.", (BackedUp,)),
+    "verify-journal": ("", (Verified,)),
     "replay": (
         INTERVALS,
         (ReplayReport, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport),

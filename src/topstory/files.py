@@ -184,7 +184,7 @@ def _claim(fresh: Path) -> int | None:
         # Between mkdir and lock another writer may take it for a dead process's folder. While that
         # writer removes it, the lock is busy; afterwards the folder is gone.
         with suppress(BlockingIOError):
-            lock = _lock_folder(fresh)
+            lock = lock_folder(fresh)
             if fresh.is_dir():
                 return lock
             if lock is not None:
@@ -192,7 +192,7 @@ def _claim(fresh: Path) -> int | None:
         time.sleep(0.001)
 
 
-def _lock_folder(folder: Path) -> int | None:
+def lock_folder(folder: Path) -> int | None:
     """A handle that holds the lock; None if the folder is gone, or locks are not supported.
 
     BlockingIOError if another writer holds it. Process ids would not do in place of locks: they
@@ -227,7 +227,7 @@ def _sweep(target: Path) -> None:
     for folder in target.parent.iterdir():
         if folder.name.startswith(_prefix(target)):
             with suppress(BlockingIOError):  # its writer is alive
-                lock = _lock_folder(folder)
+                lock = lock_folder(folder)
                 if lock is not None:
                     shutil.rmtree(folder, ignore_errors=True)
                     os.close(lock)

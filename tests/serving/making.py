@@ -44,8 +44,7 @@ class Made:
     def crash(self) -> None:
         """End without saving anything."""
         self.service.close()
-        self.folder.journal.close()
-        self.folder.lock.close()
+        self.folder.close()
 
 
 def run(settings: Config, work: Callable[[Service], Awaitable[T]]) -> T:

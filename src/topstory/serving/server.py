@@ -18,12 +18,12 @@ from topstory.serving.http.sockets import PrintLine, announce, http_server, list
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, signer_of
 from topstory.serving.service.service import Service
-from topstory.serving.state.data_folder import open_folder
+from topstory.serving.state.data_folder import NOTHING_ALLOWED, StartOptions, open_folder
 from topstory.serving.state.warm_up import freeze_garbage_collector
 from topstory.serving.upkeep.keeper import Keeper
 
 
-def serve(config: Config, print_line: PrintLine) -> None:
+def serve(config: Config, print_line: PrintLine, options: StartOptions = NOTHING_ALLOWED) -> None:
     """Serve until a signal comes; `print_line` prints what the operator should know."""
     logging.basicConfig(level=config.log_level.upper(), format="%(levelname)s %(name)s %(message)s")
     # The journal's thread gets the interpreter back from the event loop sooner than after 5 ms.
@@ -32,10 +32,10 @@ def serve(config: Config, print_line: PrintLine) -> None:
     if config.workers > 1:
         from topstory.serving.workers.start import serve_with_workers
 
-        serve_with_workers(config, print_line)
+        serve_with_workers(config, print_line, options)
         return
     (listening,) = listen(config)
-    folder = open_folder(config)
+    folder = open_folder(config, options)
     try:
         keys, made = keys_of(config, print_line)
         service = Service(config, folder, signer_of(config))
@@ -54,5 +54,4 @@ def serve(config: Config, print_line: PrintLine) -> None:
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
     finally:
-        folder.journal.close()
-        folder.lock.close()
+        folder.close()

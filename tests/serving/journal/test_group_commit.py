@@ -30,8 +30,8 @@ class Journal:
             raise JournalError("disk I/O error")
         self.numbers += [entry.number for entry in entries]
 
-    def last(self) -> tuple[int, int]:
-        return (self.numbers[-1] if self.numbers else 0), 0
+    def committed(self, entries: Sequence[Entry]) -> bool:
+        return entries[-1].number in self.numbers
 
     def probe(self) -> None:
         """It can be written."""

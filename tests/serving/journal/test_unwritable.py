@@ -52,7 +52,8 @@ def _fill(writer: sqlite3.Connection) -> None:
             number -= 1
             try:
                 writer.execute(
-                    "INSERT INTO journal VALUES (?, 0, 'Filler', NULL, NULL, zeroblob(?))",
+                    "INSERT INTO journal (number, at, kind, body) "
+                    "VALUES (?, 0, 'Filler', zeroblob(?))",
                     (number, size),
                 )
             except sqlite3.OperationalError as error:

@@ -1,4 +1,4 @@
-"""`topstory export-journal` and `topstory backup-journal`."""
+"""`topstory export-journal`, `topstory backup-journal` and `topstory verify-journal`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,14 +7,16 @@ import typer
 
 from topstory.cli.arguments import AsJson
 
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA", help="Data folder of a service, or the URL of its PostgreSQL journal."
+    ),
+]
+
 
 def export_journal(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA", help="Data folder of a service, or the URL of its PostgreSQL journal."
-        ),
-    ],
+    data: Data,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write the log to.")],
     pool: Annotated[str, typer.Option(metavar="NAME", help="Pool to export.")] = "front",
     part: Annotated[
@@ -98,4 +100,29 @@ def backup_journal(
         f"Backed up records up to {report.record:,} ({report.at:%Y-%m-%d %H:%M:%S} UTC) to {out}: "
         f"{report.bytes / 1e6:,.1f} MB, {count(report.snapshots, 'snapshot')}, "
         f"{count(report.archived, 'archived log')}. Checked: the copy opens and is complete."
+    )
+
+
+def verify_journal(data: Data, json: AsJson = False) -> None:
+    """Check every record of a journal: its checksum, and that none is missing.
+
+    The service may be running. If a record is damaged, this names the first one and exits with
+    status 1. A start checks only what it reads: the records after the newest snapshot.
+    """
+    from topstory.cli.output.consoles import print_json, print_line
+    from topstory.serving.upkeep.verification import verify
+
+    report = verify(data)
+    if json:
+        print_json(report)
+        return
+    chained = (
+        f"None is missing after record {report.chained_from:,}"
+        if report.chained_from is not None
+        else "It was written before version 0.2 and has no checksums: every record can be read. "
+        "The next start of the service adds them"
+    )
+    print_line(
+        f"Checked {report.records:,} records up to number {report.last:,}: all are as they were "
+        f"written. {chained}."
     )

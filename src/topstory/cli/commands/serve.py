@@ -31,6 +31,13 @@ def serve(
             "single process does both.",
         ),
     ] = None,
+    accept_lost_tail: Annotated[
+        bool,
+        typer.Option(
+            "--accept-lost-tail",
+            help="Start though the journal has lost its last records, and record the loss in it.",
+        ),
+    ] = False,
     check_config: Annotated[
         bool, typer.Option("--check-config", help="Check the configuration and exit.")
     ] = False,
@@ -62,5 +69,7 @@ def serve(
         print_line(f"{where}: OK; pools: {', '.join(settings.pools)}")
         return
     from topstory.serving.server import serve as run
+    from topstory.serving.state.data_folder import StartOptions
 
-    run(settings, lambda line: typer.echo(line))
+    options = StartOptions(accept_lost_tail=accept_lost_tail)
+    run(settings, lambda line: typer.echo(line), options)

@@ -17,7 +17,7 @@ def own_journal(config: Config) -> Journal:
     """The journal of the one service that writes it."""
     journal = config.journal
     if journal.url is None:
-        return SqliteJournal(Path(config.data) / FILE, journal.lock_seconds)
+        return SqliteJournal(Path(config.data) / FILE, journal.lock_seconds, own=True)
     return _postgres(journal.url, journal.lock_seconds, own=True)
 
 
@@ -38,4 +38,4 @@ def _postgres(url: str, lock_seconds: float, own: bool) -> Journal:
     try:
         return PostgresJournal(url, lock_seconds, own)
     except JournalError as error:
-        raise JournalError(f"journal.url: {error}") from None
+        raise type(error)(f"journal.url: {error}") from None

@@ -6,14 +6,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, TypeVar
 
 import msgspec
 
 from topstory.serving.api.errors import Unavailable
-from topstory.serving.journal.journal import Journal, JournalError
+from topstory.serving.journal.journal import Journal, JournalError, JournalLost
 from topstory.serving.journal.records import Entry
 
 log = logging.getLogger("topstory.serving")
@@ -22,6 +21,8 @@ T = TypeVar("T")
 LINGER_SECONDS = 0.005  # records without a waiting request may wait this long for others
 QUICK_SECONDS = 0.002  # shorter commits run in the event loop; longer ones are worth a thread
 PROBE_SECONDS = 1.0  # between two attempts to write, while the last one failed
+BEAT_SECONDS = 1.0  # between two checks that the journal is there, and still ours
+STUCK_SECONDS = 1.0  # a commit that takes longer counts as failing until it is done
 STATE_BEHIND = "the state does not match the journal: restart the service"
 
 Callback = Callable[[str | None], None]  # None: committed; else why not
@@ -85,9 +86,10 @@ class GroupCommit:
         # A batch that may be in the journal: the disk failed before the outcome was known.
         self.unconfirmed: list[Entry] = []
         self._resolving: Future[None] | None = None
-        self.failing: str | None = None  # why the last commit failed
+        self._failure: str | None = None  # why the last commit failed
+        self._began: float | None = None  # when the thread began what it does, if it does anything
         self._probing: asyncio.Task[None] | None = None
-        self.broken = False
+        self.halted: str | None = None  # why nothing may be written until a restart
         self.seconds = 0.0  # of the last commit
         self.count = 0
         self.in_flight = 0
@@ -98,22 +100,35 @@ class GroupCommit:
         return len(self._waiting) + self.in_flight
 
     @property
+    def failing(self) -> str | None:
+        """Why nothing can be committed now; None if it can."""
+        if self.halted is not None or self._failure is not None:
+            return self.halted or self._failure
+        began = self._began
+        if began is not None and monotonic() - began > STUCK_SECONDS:
+            return "the journal has not answered for more than a second"
+        return None
+
+    @property
     def room(self) -> int:
         """How many more records may wait."""
-        return 0 if self.broken else max(0, self._limit - len(self._waiting))
+        return 0 if self.halted else max(0, self._limit - len(self._waiting))
 
     def check_state(self) -> None:
-        """Raise Unavailable if the state is not what the journal says."""
-        if self.broken:
-            raise Unavailable(STATE_BEHIND)
+        """Raise Unavailable if the state is not what the journal says, or no longer ours."""
+        if self.halted is not None:
+            raise Unavailable(self.halted)
 
     def append(self, entries: Sequence[Entry], awaited: bool = True) -> Commit:
         """Queue records, no more than there is room for; finished once on disk and applied.
 
-        Raises Unavailable if there is no room for any.
+        Raises Unavailable if there is no room for any; or if nobody awaits them, and commits fail:
+        then nothing would keep them.
         """
-        if self.broken:
+        if self.halted is not None:
             self.check_state()
+        if not awaited and (failure := self.failing) is not None:
+            raise Unavailable(f"the journal cannot be written: {failure}; nothing was changed")
         if len(self._waiting) >= self._limit:
             raise overloaded()
         if self._next is None:
@@ -142,27 +157,54 @@ class GroupCommit:
                 failure = self._apply(batch)
             else:
                 self._lost(batch)
-            self.failing = failure
-            if failure is not None and self._probing is None and not self.broken:
-                self._probing = asyncio.create_task(self._probe())
+            self._report(failure)
             commit.finish(failure)
         self._task = None
 
-    async def _probe(self) -> None:
-        """Try to write until it works again: a service that gets no requests would never know."""
-        while self.failing is not None and not self.broken:
-            await asyncio.sleep(PROBE_SECONDS)
-            if self._task is None:
-                self.failing = await self._in_thread(self._try)
-        self._probing = None
+    def _report(self, failure: str | None) -> None:
+        """How the last attempt to write went."""
+        self._failure = failure
+        if failure is not None and self._probing is None and self.halted is None:
+            self._probing = asyncio.create_task(self._probe())
 
-    def _try(self) -> str | None:
+    async def watch(self) -> None:
+        """While nothing is committed, check once a second that the journal is there, and ours."""
+        while self.halted is None:
+            await asyncio.sleep(BEAT_SECONDS)
+            if self._task is None and self._probing is None and not self._jobs:
+                failure = await self._in_thread(self._beat) if self._remote else self._beat()
+                if failure is not None:
+                    self._report(failure)
+
+    def _beat(self) -> str | None:
+        return self._attempt(self._journal.beat)
+
+    def _attempt(self, work: Callable[[], None]) -> str | None:
+        """Do something with the journal; returns why it failed."""
         try:
-            self._resolve_now()
-            self._journal.probe()
+            work()
+        except JournalLost as error:
+            self._halt(str(error))
         except Exception as error:
             return str(error)
-        return STATE_BEHIND if self.broken else None
+        return self.halted
+
+    def _halt(self, reason: str) -> None:
+        if self.halted is None:
+            log.critical("the service stops writing: %s", reason)
+            self.halted = reason
+
+    async def _probe(self) -> None:
+        """Try to write until it works again: a service that gets no requests would never know."""
+        while self._failure is not None and self.halted is None:
+            await asyncio.sleep(PROBE_SECONDS)
+            if self._task is None:
+                self._failure = await self._in_thread(self._attempt, self._try)
+        self._probing = None
+
+    def _try(self) -> None:
+        self._resolve_now()
+        self._journal.probe()
 
     def _apply(self, batch: Sequence[Entry]) -> str | None:
         try:
@@ -170,7 +212,7 @@ class GroupCommit:
         except Exception:
             # A state that does not match the journal must not be served, or saved.
             log.critical("a committed batch could not be applied to the state", exc_info=True)
-            self.broken = True
+            self._halt(STATE_BEHIND)
             return STATE_BEHIND
         return None
 
@@ -180,6 +222,9 @@ class GroupCommit:
             if self.unconfirmed:
                 self._resolve_now()
             self._journal.append(batch)
+        except JournalLost as error:
+            self._halt(str(error))
+            return str(error)
         except Exception as error:
             # Whatever it was: all who wait get an answer, and the next batch is tried.
             if not isinstance(error, JournalError):
@@ -195,11 +240,12 @@ class GroupCommit:
         if self.unconfirmed:
             return failure  # an older batch is still unconfirmed: this one was never tried
         try:
-            number, _ = self._journal.last()
+            return None if self._journal.committed(batch) else failure
+        except JournalLost as error:
+            self._halt(str(error))
         except Exception:
             self.unconfirmed = batch
-            return failure
-        return None if number >= batch[-1].number else failure
+        return failure
 
     def resolve(self) -> None:
         """Begin to find out what became of the unconfirmed batch, though no record waits."""
@@ -207,13 +253,11 @@ class GroupCommit:
             self._resolving = self._submit(self._try_to_resolve)
 
     def _try_to_resolve(self) -> None:
-        with suppress(Exception):  # the next request tries again
-            self._resolve_now()
+        self._attempt(self._resolve_now)  # if it fails, the next request tries again
 
     def _resolve_now(self) -> None:
         if self.unconfirmed:
-            number, _ = self._journal.last()
-            if number >= self.unconfirmed[-1].number:
+            if self._journal.committed(self.unconfirmed):
                 self._apply_in_loop(self.unconfirmed)
             self.unconfirmed = []  # not before it is applied: until then it must not count as lost
 
@@ -232,8 +276,15 @@ class GroupCommit:
         job.add_done_callback(self._jobs.discard)
         return job
 
+    def _timed(self, work: Callable[..., T], *arguments: Any) -> T:
+        self._began = monotonic()
+        try:
+            return work(*arguments)
+        finally:
+            self._began = None
+
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.wrap_future(self._submit(work, *arguments))
+        return await asyncio.wrap_future(self._submit(self._timed, work, *arguments))
 
     async def drain(self) -> None:
         """Wait until nothing waits, and the journal's thread is idle."""
@@ -242,7 +293,7 @@ class GroupCommit:
 
     async def run(self, work: Callable[[], object]) -> None:
         """Do something else with the journal, between two commits."""
-        await self._in_thread(work)
+        await asyncio.wrap_future(self._submit(work))  # however long it takes
 
     def close(self) -> None:
         """End the thread; call `drain` first."""

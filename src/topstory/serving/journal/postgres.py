@@ -1,7 +1,8 @@
 """The journal in a PostgreSQL database: on another machine, or with a standby there.
 
-One service owns it, and holds an advisory lock as long as it is connected. A standby can start once
-the lock is free, and makes the same state from the same records.
+One service owns it. Every commit checks in its own transaction that the owner's epoch is still the
+last one. An owner that is alive renews its lease every second; if it does not, a standby takes over
+with the next epoch, and makes the same state from the same records.
 """
 
 from __future__ import annotations
@@ -11,42 +12,50 @@ from contextlib import suppress
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
-from psycopg.sql import SQL, Literal
+from psycopg.sql import SQL
 
 from topstory.serving.journal import sql
-from topstory.serving.journal.journal import JournalError
+from topstory.serving.journal.chain import Head
+from topstory.serving.journal.journal import (
+    TAKEN_OVER,
+    JournalError,
+    JournalLost,
+    JournalOwned,
+)
+from topstory.serving.journal.postgres_connection import (
+    ANSWER_GRACE,
+    POOLED,
+    Connection,
+    NoAnswer,
+    connect,
+    name_session,
+    one_line,
+    without_secrets,
+)
+from topstory.serving.journal.postgres_schema import VERSION, check_version, prepare
 from topstory.serving.journal.records import Entry
 
-VERSION = 1
 OWNER_LOCK = 0x7453544A  # "tSTJ": the advisory lock
-COMMIT_SECONDS = 10.0  # a commit may take this long
+COMMIT_SECONDS = 5.0  # a commit may take this long
+MIGRATION_SECONDS = 3_600.0  # to bring the tables up to date, or to delete old records
+STREAM_SECONDS = 60.0  # for the next rows of a long answer
+LEASE_SECONDS = 5.0  # an owner that shows no sign of life for so long can be replaced
 
-_SCHEMA = f"""
-CREATE SCHEMA IF NOT EXISTS topstory;
-CREATE TABLE IF NOT EXISTS topstory.journal (
-    number BIGINT PRIMARY KEY,
-    at BIGINT NOT NULL,       -- microseconds since 1970
-    kind TEXT NOT NULL,       -- Decided, Paid, Placed, Removed, Opened, Configured
-    decision BIGINT,          -- of a payoff
-    request TEXT,             -- of a decision: the client's id
-    body BYTEA NOT NULL       -- MessagePack
-);
--- One row: `term` counts the services that have owned the journal.
-CREATE TABLE IF NOT EXISTS topstory.meta (
-    sole BOOLEAN PRIMARY KEY DEFAULT true CHECK (sole),
-    version INTEGER NOT NULL, term BIGINT NOT NULL, before BIGINT NOT NULL
-);
-INSERT INTO topstory.meta VALUES (true, {VERSION}, 0, 0) ON CONFLICT DO NOTHING;
--- The database itself refuses a second payoff of a decision.
-CREATE UNIQUE INDEX IF NOT EXISTS payoff_of
-    ON topstory.journal (decision) WHERE decision IS NOT NULL;
-CREATE INDEX IF NOT EXISTS decision_for
-    ON topstory.journal (request, number) WHERE request IS NOT NULL;
-"""
-_INSERT = """
+# Who may write: the owner of the last epoch, after the batch that it knows, in its own session.
+_MINE = "term = %s AND head_mark = %s AND current_setting('topstory.session', true) = %s"
+_INSERT = f"""
+WITH mine AS (
+    UPDATE meta SET head = %s, head_mark = %s, renewed = clock_timestamp()
+    WHERE {_MINE} RETURNING true)
 INSERT INTO journal SELECT * FROM unnest(
-    %s::bigint[], %s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::bytea[])
+    %s::bigint[], %s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::bytea[],
+    %s::integer[], %s::bytea[])
+WHERE EXISTS (SELECT FROM mine)
+"""
+_RENEW = f"UPDATE meta SET renewed = clock_timestamp() WHERE {_MINE}"
+_HOLDER = """
+SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = %s AND classid = 0
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 
 
@@ -60,57 +69,103 @@ class PostgresJournal(sql.SqlJournal):
     """
 
     remote = True
+    head: Head
 
     def __init__(self, url: str, lock_seconds: float = 1.0, own: bool = True) -> None:
         self._url, self._lock_seconds, self._own = url, lock_seconds, own
-        self._writer: psycopg.Connection | None = None
-        self._reader: psycopg.Connection | None = None
-        self._term: int | None = None
-        self.name = _without_secrets(url)
+        self._writer: Connection | None = None
+        self._reader: Connection | None = None
+        self._epoch: int | None = None
+        self._attempt: Head | None = None  # a batch that may be in the journal
+        self._backend = 0  # the server's process for the writer
+        self.name = without_secrets(url)
+        self.version = VERSION
         try:
             if own:
                 self._ready_to_write()
-            self._check_version()
-        except JournalError:
+            else:
+                self.version = int(self._one("SELECT version FROM meta")[0])
+                check_version(self.version)
+        except JournalError as error:
             self.close()
-            raise
+            raise type(error)(one_line(error)) from None
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all of them in one durable commit, or none: JournalError."""
-        columns = [list(column) for column in zip(*map(sql.row, entries), strict=True)]
         for again in (False, True):
             writer = self._ready_to_write()
+            assert self._epoch is not None
+            rows, end = sql.rows(entries, self.head.mark, self._epoch)
+            self._attempt = end
+            columns = [list(column) for column in zip(*rows, strict=True)]
             try:
-                writer.execute(_INSERT, columns)
-                return
+                written = writer.execute(_INSERT, (*end, *self._mine(writer), *columns)).rowcount
             except psycopg.Error as error:
-                if again or not writer.closed:
-                    raise JournalError(_one_line(error)) from None
-            # The connection was lost, perhaps after the commit: check, and else try once more.
-            if self.last()[0] >= entries[-1].number:
+                if again or not writer.closed or isinstance(error, NoAnswer):
+                    raise JournalError(one_line(error)) from None
+                # The connection was lost, perhaps after the commit: check, and else try once more.
+                if self.committed(entries):
+                    return
+                continue
+            if written:
+                self.head = end
                 return
+            raise self._refused(writer)
+
+    def committed(self, entries: Sequence[Entry]) -> bool:
+        """Whether the last `append`, which failed, is in the journal all the same."""
+        writer = self._ready_to_write()
+        attempt = self._attempt
+        if attempt is None or attempt.number != entries[-1].number:
+            return False
+        if self._head_of(writer) != attempt:
+            return False
+        self.head = attempt
+        return True
+
+    def beat(self) -> None:
+        """Renew the lease; JournalLost if the journal is no longer this owner's."""
+        writer = self._ready_to_write()
+        try:
+            renewed = writer.execute(_RENEW, self._mine(writer)).rowcount
+        except psycopg.Error as error:
+            raise JournalError(one_line(error)) from None
+        if not renewed:
+            raise self._refused(writer)
 
     def probe(self) -> None:
         """Commit something that leaves no trace: JournalError if nothing can be written now."""
+        self.beat()
         writer = self._ready_to_write()
         try:
             with writer.transaction():
                 writer.execute(_query(sql.PROBE), (sql.PROBE_BODY,))
                 writer.execute(_query(sql.UNDO_PROBE))
         except psycopg.Error as error:
-            raise JournalError(_one_line(error)) from None
+            raise JournalError(one_line(error)) from None
 
     def prune(self, before: int) -> int:
         """Delete decisions below that number, and their payoffs; how many records went."""
         writer = self._ready_to_write()
         try:
+            writer.seconds = MIGRATION_SECONDS  # it may delete very many
             with writer.transaction():
-                writer.execute("SET LOCAL statement_timeout = 0")  # it may delete very many
+                writer.execute("SET LOCAL statement_timeout = 0")
+                if not writer.execute(_RENEW, self._mine(writer)).rowcount:
+                    raise self._refused(writer)
+                ((last,),) = writer.execute(_query(sql.LAST_PRUNED), (before, before)).fetchall()
+                end = writer.execute(_query(sql.BATCH_END), (last,)).fetchone()
+                if end is not None:
+                    writer.execute(
+                        "UPDATE meta SET through = %s, mark = %s WHERE through < %s", (*end, last)
+                    )
                 gone = writer.execute(_query(sql.PRUNE), (before, before)).rowcount
                 writer.execute("UPDATE meta SET before = greatest(before, %s)", (before,))
             return gone
         except psycopg.Error as error:
-            raise JournalError(_one_line(error)) from None
+            raise JournalError(one_line(error)) from None
+        finally:
+            writer.seconds = COMMIT_SECONDS + ANSWER_GRACE
 
     def pruned(self) -> int:
         """The number below which decisions were deleted; 0 if none were."""
@@ -128,9 +183,9 @@ class PostgresJournal(sql.SqlJournal):
                     connection.close()
         self._reader = self._writer = None
 
-    # -- connections --
+    # -- ownership --
 
-    def _ready_to_write(self) -> psycopg.Connection:
+    def _ready_to_write(self) -> Connection:
         """The owner's connection; a lost one is made again, unless another service took over."""
         if self._writer is not None and not self._writer.closed:
             return self._writer
@@ -143,104 +198,147 @@ class PostgresJournal(sql.SqlJournal):
         except (psycopg.Error, JournalError) as error:
             with suppress(psycopg.Error):
                 connection.close()
-            raise JournalError(_one_line(error)) from None
-        self._writer = connection
+            if isinstance(error, JournalError):
+                raise
+            raise JournalError(one_line(error)) from None
+        self._writer, self._backend = connection, connection.info.backend_pid
         return connection
 
-    def _take(self, connection: psycopg.Connection) -> None:
+    def _take(self, connection: Connection) -> None:
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":  # a request id that it cannot store would fail a whole commit
             raise JournalError(f"the database's encoding is {encoding}: create one with UTF8")
+        name_session(connection, self._url)
+        self._lock(connection)
+        if self._epoch is None:
+            connection.seconds = MIGRATION_SECONDS
+            prepare(connection)
+            connection.seconds = COMMIT_SECONDS + ANSWER_GRACE
+        # Of its own lost connections, too, none can write any more: they had an older epoch. One
+        # that is just writing is waited for.
+        found = connection.execute(
+            "UPDATE meta SET term = term + 1, renewed = clock_timestamp() "
+            "WHERE term = coalesce(%s, term) RETURNING term",
+            (self._epoch,),
+        ).fetchone()
+        if found is None:
+            raise JournalLost(TAKEN_OVER)
+        first, self._epoch = self._epoch is None, found[0]
+        if first:
+            self.head = self._head_of(connection)
+        else:
+            self._check_head(connection)
+
+    def _lock(self, connection: Connection) -> None:
+        """Take the lock, from a lost connection of its own, or from an owner that is gone."""
+        if self._backend and self._backend in self._holders(connection):
+            connection.execute("SELECT pg_terminate_backend(%s, 1000)", (self._backend,))
+        if self._try_lock(connection):
+            return
+        if self._epoch is None and self._lease_is_over(connection):
+            for pid in self._holders(connection):
+                connection.execute("SELECT pg_terminate_backend(%s, 1000)", (pid,))
+            if self._try_lock(connection):
+                return
+        raise JournalOwned("another service owns this journal: stop it first")
+
+    def _try_lock(self, connection: Connection) -> bool:
         try:
             connection.execute("SELECT pg_advisory_lock(%s)", (OWNER_LOCK,))
         except psycopg.errors.LockNotAvailable:
-            raise JournalError("another service owns this journal: stop it first") from None
-        if self._term is None:
-            connection.execute(_SCHEMA)
-            found = connection.execute("UPDATE meta SET term = term + 1 RETURNING term").fetchone()
-            assert found is not None
-            self._term = found[0]
-            return
-        found = connection.execute("SELECT term FROM meta").fetchone()
-        if found is None or found[0] != self._term:
-            raise JournalError("another service has taken over this journal: restart this one")
+            return False
+        return True
 
-    def _ready_to_read(self) -> psycopg.Connection:
+    def _holders(self, connection: Connection) -> list[int]:
+        return [pid for (pid,) in connection.execute(_HOLDER, (OWNER_LOCK,)).fetchall()]
+
+    def _lease_is_over(self, connection: Connection) -> bool:
+        """Whether the owner has shown no sign of life; one of version 1 gives none."""
+        try:
+            found = connection.execute(
+                "SELECT renewed + make_interval(secs => %s) < clock_timestamp() FROM meta",
+                (LEASE_SECONDS,),
+            ).fetchone()
+        except psycopg.errors.UndefinedColumn:
+            return False
+        return found is not None and bool(found[0])
+
+    def _mine(self, writer: Connection) -> tuple[Any, ...]:
+        return self._epoch, self.head.mark, writer.session
+
+    def _head_of(self, connection: Connection) -> Head:
+        found = connection.execute("SELECT head, head_mark FROM meta").fetchone()
+        assert found is not None
+        return Head(int(found[0]), bytes(found[1]))
+
+    def _check_head(self, connection: Connection) -> None:
+        """JournalLost if the journal does not end where this owner's last commit was."""
+        found = self._head_of(connection)
+        if found not in (self.head, self._attempt):
+            raise JournalLost(
+                f"the database has lost records: its journal ends at record {found.number}, but "
+                f"record {self.head.number} was committed. Was an older copy restored, or a "
+                "replica promoted that was behind? Stop the service, and restore the database"
+            )
+
+    def _refused(self, writer: Connection) -> JournalError:
+        """Why a commit was not this owner's to make."""
+        try:
+            found = writer.execute(
+                "SELECT term, current_setting('topstory.session', true) FROM meta"
+            ).fetchone()
+            if found is None or found[0] != self._epoch:
+                return JournalLost(TAKEN_OVER)
+            if found[1] != writer.session:
+                return JournalLost(POOLED)
+            self._check_head(writer)
+        except JournalLost as lost:
+            return lost
+        except psycopg.Error as error:
+            return JournalError(one_line(error))
+        return JournalError("the commit was refused; it is tried again")
+
+    # -- connections --
+
+    def _ready_to_read(self) -> Connection:
         if self._reader is None or self._reader.closed:
             self._reader = self._connect(self._lock_seconds)
         return self._reader
 
-    def _connect(self, seconds: float) -> psycopg.Connection:
-        """A connection whose statements may take this long; 0: no limit."""
-        try:
-            connection = psycopg.connect(
-                self._url,
-                autocommit=True,
-                connect_timeout=2,  # the least that libpq takes
-                client_encoding="utf8",
-                tcp_user_timeout=round(COMMIT_SECONDS * 1000),  # a dead machine sends nothing
-            )
-            # Whatever the server's default: an acknowledged commit is on its disk.
-            connection.execute("SET synchronous_commit = on")
-            connection.execute("SET search_path = topstory")
-            for setting, value in (("statement", seconds), ("lock", self._lock_seconds)):
-                milliseconds = Literal(round(value * 1000))
-                connection.execute(SQL(f"SET {setting}_timeout = {{}}").format(milliseconds))
-        except psycopg.Error as error:
-            raise JournalError(_one_line(error)) from None
-        return connection
-
-    def _check_version(self) -> None:
-        version = int(self._one("SELECT version FROM meta")[0])
-        if version != VERSION:
-            raise JournalError(
-                f"{self.name}: the journal has version {version}, this topstory reads {VERSION}"
-            )
+    def _connect(self, seconds: float) -> Connection:
+        return connect(self._url, seconds, self._lock_seconds)
 
     def _last(self) -> Any:
-        # The owner asks under its lock: so no commit of a lost connection is still on its way, and
-        # the answer for an unconfirmed batch is final.
+        # The owner asks by the connection that holds its epoch.
         return self._first(self._ready_to_write if self._own else self._ready_to_read, sql.LAST)
 
     def _one(self, query: str, *parameters: Any) -> Any:
         return self._first(self._ready_to_read, query, *parameters)
 
-    def _first(self, ready: Callable[[], psycopg.Connection], query: str, *parameters: Any) -> Any:
+    def _first(self, ready: Callable[[], Connection], query: str, *parameters: Any) -> Any:
         for again in (False, True):  # a lost connection is made again
             connection = ready()
             try:
                 return connection.execute(_query(query), parameters).fetchone()
             except psycopg.Error as error:
                 if again or not connection.closed:
-                    raise JournalError(_one_line(error)) from None
+                    raise JournalError(one_line(error)) from None
         return None
 
     def _stream(self, query: str, *parameters: Any) -> Iterator[Any]:
         """Row by row, on a connection of its own: a whole journal may be larger than memory."""
-        connection = self._connect(0)
+        connection = self._connect(STREAM_SECONDS)
         try:
+            connection.execute("SET statement_timeout = 0")
             with connection, connection.cursor() as cursor:
                 yield from cursor.stream(_query(query), parameters, size=1_000)
         except psycopg.Error as error:
-            raise JournalError(_one_line(error)) from None
+            raise JournalError(one_line(error)) from None
+
+    def _check_database(self) -> None:
+        """PostgreSQL checks its pages by itself, if it was set up to."""
 
 
 def _query(query: str) -> Any:
     """The query with psycopg's placeholders."""
     return SQL(query.replace("?", "%s"))
-
-
-def _one_line(error: Exception) -> str:
-    """The message on one line."""
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _without_secrets(url: str) -> str:
-    try:
-        parts = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
-        # libpq's own message may quote the password.
-        raise JournalError(
-            "not a PostgreSQL URL; write special characters in user name and password as %XX"
-        ) from None
-    return f"postgresql://{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"

@@ -78,7 +78,19 @@ class Paid(Record, frozen=True):
     payoff: float
 
 
-AnyRecord = Configured | Opened | Placed | Removed | Decided | Paid
+class TailLost(Record, frozen=True):
+    """The operator accepted that records up to this number were lost from the journal's end."""
+
+    committed: int
+
+
+class ClockSet(Record, frozen=True):
+    """The operator set the journal's time to the system clock's; `was` is what it was before."""
+
+    was: int
+
+
+AnyRecord = Configured | Opened | Placed | Removed | Decided | Paid | TailLost | ClockSet
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):

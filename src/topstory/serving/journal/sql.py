@@ -2,53 +2,85 @@
 
 from __future__ import annotations
 
+import struct
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from topstory.serving.journal.journal import Found
-from topstory.serving.journal.records import Decided, Entry, Paid, decode, encode
+import msgspec
+
+from topstory.serving.journal.chain import ChainCheck, Head, checksum, mark_of
+from topstory.serving.journal.journal import DamagedJournal, Found
+from topstory.serving.journal.records import AnyRecord, Decided, Entry, Paid, decode, encode
 
 # Placeholders are SQLite's question marks.
 LAST = "SELECT number, at FROM journal ORDER BY number DESC LIMIT 1"
+MARK = "SELECT chain FROM journal WHERE number = ?"
+CHECKPOINT = "SELECT through, mark FROM meta"
+# A record is four columns: number, time, body, checksum.
 _FOUND = """
-SELECT d.number, d.at, d.body, p.body FROM journal AS d
+SELECT d.number, d.at, d.body, d.crc, p.number, p.at, p.body, p.crc FROM journal AS d
 LEFT JOIN journal AS p ON p.decision = d.number
 """
 DECISION = f"{_FOUND} WHERE d.number = ? AND d.kind = 'Decided'"
 REQUEST = f"{_FOUND} WHERE d.request = ? AND d.at >= ? ORDER BY d.number DESC LIMIT 1"
+HISTORY = f"{_FOUND} WHERE d.decision IS NULL AND d.number < ? ORDER BY d.number"
 READ = """
-SELECT j.number, j.at, j.body, d.body FROM journal AS j
-LEFT JOIN journal AS d ON d.number = j.decision
+SELECT j.number, j.at, j.body, j.crc, d.number, d.at, d.body, d.crc, j.kind, j.decision, j.chain
+FROM journal AS j LEFT JOIN journal AS d ON d.number = j.decision
 WHERE j.number > ? ORDER BY j.number
 """
-HISTORY = """
-SELECT d.number, d.at, d.body, p.body FROM journal AS d
-LEFT JOIN journal AS p ON p.decision = d.number
-WHERE d.decision IS NULL AND d.number < ? ORDER BY d.number
+ALL = """
+SELECT number, at, body, crc, kind, decision, request, chain FROM journal
+WHERE number > ? ORDER BY number
 """
 # Plus 0: else a database may scan the index of payoffs from its beginning.
 FIRST_PAID_AFTER = "SELECT min(decision + 0) FROM journal WHERE number > ?"
-PRUNE = """
-DELETE FROM journal
-WHERE (kind = 'Decided' AND number < ?) OR (decision IS NOT NULL AND decision < ?)
+_PRUNED = "(kind = 'Decided' AND number < ?) OR (decision IS NOT NULL AND decision < ?)"
+PRUNE = f"DELETE FROM journal WHERE {_PRUNED}"
+# What is pruned leaves gaps in the chain: up to the end of the last batch that has one.
+LAST_PRUNED = f"SELECT max(number) FROM journal WHERE {_PRUNED}"
+BATCH_END = """
+SELECT number, chain FROM journal
+WHERE number >= ? AND chain IS NOT NULL ORDER BY number LIMIT 1
 """
 # A row that is deleted in the same commit: nobody sees it, but it needs a page and a sync.
-PROBE = "INSERT INTO journal VALUES (0, 0, 'Tried', NULL, NULL, ?)"
+PROBE = "INSERT INTO journal VALUES (0, 0, 'Tried', NULL, NULL, ?, NULL, NULL)"
 UNDO_PROBE = "DELETE FROM journal WHERE number = 0"
 PROBE_BODY = bytes(8192)
+# A journal of version 1, which is only read, has neither checksums nor marks.
+_WITHOUT_CHECKSUMS = "(SELECT *, NULL AS crc, NULL AS chain FROM journal) AS"
+
+Row = tuple[int, int, str, int | None, str | None, bytes, int, bytes | None]
 
 
-def row(entry: Entry) -> tuple[int, int, str, int | None, str | None, bytes]:
-    """The record as a row: number, at, kind, decision, request, body."""
-    record = entry.record
-    decision = record.decision if isinstance(record, Paid) else None
-    request = record.request if isinstance(record, Decided) else None
-    return entry.number, entry.at, type(record).__name__, decision, request, encode(record)
+def rows(entries: Sequence[Entry], previous: bytes, epoch: int) -> tuple[list[Row], Head]:
+    """A batch as rows, and its end. The mark is in the last row."""
+    made: list[Row] = []
+    checksums = []
+    for entry in entries:
+        number, at, record = entry.number, entry.at, entry.record
+        decision, request = _keys(record)
+        body = encode(record)
+        one = checksum(number, at, body)
+        checksums.append(one)
+        made.append((number, at, type(record).__name__, decision, request, body, one, None))
+    mark = mark_of(previous, epoch, checksums)
+    made[-1] = (*made[-1][:-1], mark)
+    return made, Head(made[-1][0], mark)
+
+
+def _keys(record: AnyRecord) -> tuple[int | None, str | None]:
+    """What a record can be found by: a decision, a client's request."""
+    if isinstance(record, Decided):
+        return None, record.request
+    return (record.decision if isinstance(record, Paid) else None), None
 
 
 class SqlJournal(ABC):
     """A journal that is read by these queries; each database runs them in its own way."""
+
+    version: int  # of the tables
 
     @abstractmethod
     def _one(self, query: str, *parameters: Any) -> Any:
@@ -67,46 +99,122 @@ class SqlJournal(ABC):
         found = self._last()
         return (0, 0) if found is None else (found[0], found[1])
 
+    def mark(self, number: int) -> bytes | None:
+        """The mark of the batch that ends with that record; None if none does."""
+        checkpoint = self.checkpoint()
+        if checkpoint is None or number == checkpoint.number:
+            return None if checkpoint is None else checkpoint.mark
+        found = self._one(MARK, number)
+        return None if found is None or found[0] is None else bytes(found[0])
+
+    def checkpoint(self) -> Head | None:
+        """Up to where records may be missing, and the mark there; None before version 2."""
+        if self.version == 1:
+            return None
+        number, mark = self._one(CHECKPOINT)
+        return Head(int(number), bytes(mark))
+
     def read(self, after: int = 0) -> Iterator[tuple[Entry, Decided | None]]:
         """The records after that number; a payoff comes with its decision."""
-        for number, at, body, of in self._stream(READ, after):
-            yield Entry(number, at, decode(body)), None if of is None else _decided(of)
+        chain = self._chain(after)
+        for row in self._stream(self._compatible(READ), after):
+            number, at, _, crc, _, _, of, _, kind, decision, mark = row
+            record = _checked(*row[:4])
+            if kind != type(record).__name__ or decision != _keys(record)[0]:
+                raise _damaged(number, "its columns do not match its body")
+            decided = None if of is None else _decided(*row[4:8])
+            if isinstance(record, Paid) and decided is None:
+                raise _damaged(number, f"its decision, record {record.decision}, is missing")
+            if chain is not None:
+                chain.add(number, crc, mark)
+            yield Entry(number, at, record), decided
+        if chain is not None:
+            chain.finish()
 
     def history(self, before: int) -> Iterator[tuple[Entry, float | None]]:
         """All records below that number but payoffs; a decision comes with its payoff, if any."""
-        for number, at, body, paid in self._stream(HISTORY, before):
-            yield Entry(number, at, decode(body)), _payoff(paid)
+        for row in self._stream(self._compatible(HISTORY), before):
+            yield Entry(row[0], row[1], _checked(*row[:4])), _payoff(*row[4:])
+
+    def check(self) -> int:
+        """Check every record, and the database itself: DamagedJournal. Returns how many."""
+        chain, count = self._chain(0), 0
+        for number, at, body, crc, kind, decision, request, mark in self._stream(
+            self._compatible(ALL), 0
+        ):
+            record = _checked(number, at, body, crc)
+            if (kind, decision, request) != (type(record).__name__, *_keys(record)):
+                raise _damaged(number, "its columns do not match its body")
+            if chain is not None:
+                chain.add(number, crc, mark)
+            count += 1
+        if chain is not None:
+            chain.finish()
+        self._check_database()
+        return count
+
+    @abstractmethod
+    def _check_database(self) -> None:
+        """Check the database's own structure, as far as it can."""
 
     def decision(self, number: int) -> Found | None:
         """The decision of that number."""
-        return _found(self._one(DECISION, number))
+        return _found(self._one(self._compatible(DECISION), number))
 
     def request(self, request: str, since: int) -> Found | None:
         """The decision that was made for a client's request, not before that time."""
-        return _found(self._one(REQUEST, request, since))
+        return _found(self._one(self._compatible(REQUEST), request, since))
 
     def first_paid_after(self, number: int) -> int | None:
         """The first decision whose payoff is a record after that number, if there is one."""
         [(found,)] = self._stream(FIRST_PAID_AFTER, number)  # it may take longer than a lookup
         return None if found is None else int(found)
 
+    def _chain(self, after: int) -> ChainCheck | None:
+        """Checks the records after that number; None before version 2."""
+        checkpoint = self.checkpoint()
+        if checkpoint is None or after <= checkpoint.number:
+            return None if checkpoint is None else ChainCheck(checkpoint)
+        mark = self.mark(after)
+        if mark is None:
+            raise DamagedJournal(f"record {after} is missing, or ends no batch")
+        return ChainCheck(Head(after, mark))
+
+    def _compatible(self, query: str) -> str:
+        return query if self.version > 1 else query.replace("journal AS", _WITHOUT_CHECKSUMS)
+
 
 def _found(row: Any) -> Found | None:
     if row is None:
         return None
-    number, at, body, paid = row
-    return Found(number, at, _decided(body), _payoff(paid))
+    return Found(row[0], row[1], _decided(*row[:4]), _payoff(*row[4:]))
 
 
-def _decided(body: bytes) -> Decided:
-    record = decode(body)
-    assert isinstance(record, Decided)
+def _checked(number: int, at: int, body: bytes, crc: int | None) -> AnyRecord:
+    """The record of a row, which is what was written."""
+    try:
+        if crc is not None and checksum(number, at, body) != crc:
+            raise _damaged(number, "its checksum does not match")
+        return decode(body)
+    except (msgspec.MsgspecError, TypeError, struct.error) as error:  # of another type altogether
+        raise _damaged(number, f"it cannot be decoded: {error}") from None
+
+
+def _decided(number: int, at: int, body: bytes, crc: int | None) -> Decided:
+    record = _checked(number, at, body, crc)
+    if not isinstance(record, Decided):
+        raise _damaged(number, "it is no decision, though a payoff refers to it")
     return record
 
 
-def _payoff(body: bytes | None) -> float | None:
+def _payoff(number: int, at: int, body: bytes | None, crc: int | None) -> float | None:
     if body is None:
         return None
-    record = decode(body)
-    assert isinstance(record, Paid)
+    record = _checked(number, at, body, crc)
+    if not isinstance(record, Paid):
+        raise _damaged(number, "it is no payoff, though it is listed as one")
     return record.payoff
+
+
+def _damaged(number: int, why: str) -> DamagedJournal:
+    return DamagedJournal(f"record {number} is damaged: {why}")

@@ -15,27 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from topstory.serving.journal import sql
-from topstory.serving.journal.journal import JournalError
+from topstory.serving.journal.chain import Head
+from topstory.serving.journal.journal import (
+    TAKEN_OVER,
+    DamagedJournal,
+    JournalError,
+    JournalLost,
+)
 from topstory.serving.journal.records import Entry
+from topstory.serving.journal.sqlite_schema import prepare
 
-APPLICATION = 0x7453544A  # "tSTJ"
-VERSION = 1
-
-_SCHEMA = """
-CREATE TABLE journal (
-    number INTEGER PRIMARY KEY,
-    at INTEGER NOT NULL,      -- microseconds since 1970
-    kind TEXT NOT NULL,       -- Decided, Paid, Placed, Removed, Opened, Configured
-    decision INTEGER,         -- of a payoff
-    request TEXT,             -- of a decision: the client's id
-    body BLOB NOT NULL        -- MessagePack
-) STRICT;
-CREATE TABLE pruned (before INTEGER NOT NULL) STRICT;
-INSERT INTO pruned VALUES (0);
--- The database itself refuses a second payoff of a decision.
-CREATE UNIQUE INDEX payoff_of ON journal (decision) WHERE decision IS NOT NULL;
-CREATE INDEX decision_for ON journal (request, number) WHERE request IS NOT NULL;
-"""
 # All rows in one statement: sqlite3 releases the interpreter's lock at every step, and getting it
 # back from a busy event loop takes up to a millisecond each time.
 MAX_ROWS = 128  # in one INSERT; each number of rows is a prepared statement of its own
@@ -43,14 +32,25 @@ MAX_ROWS = 128  # in one INSERT; each number of rows is a prepared statement of 
 
 @lru_cache(maxsize=MAX_ROWS)
 def _insert(size: int) -> str:
-    return f"INSERT INTO journal VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * size)}"
+    """Insert so many rows, if the epoch is still this one: else none."""
+    rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * size)
+    return f"INSERT INTO journal SELECT * FROM (VALUES {rows}) WHERE {_OWNED}"
+
+
+_OWNED = "(SELECT epoch FROM meta) = ?"
 
 
 class SqliteJournal(sql.SqlJournal):
     """A journal in a file; `append` has a connection of its own.
 
+    Args:
+        path: the file.
+        lock_seconds: the longest wait while another program locks it.
+        own: whether this is the service that writes. Every owner has a new epoch, and a commit
+            with an older one is refused: the newest owner is the only one. Others only read.
+
     >>> from topstory.serving.journal.records import Paid
-    >>> journal = SqliteJournal(Path(":memory:"))
+    >>> journal = SqliteJournal(Path(":memory:"), own=True)
     >>> journal.append([Entry(1, 1_000, Paid(0, 1.0))])
     >>> journal.last()
     (1, 1000)
@@ -58,17 +58,23 @@ class SqliteJournal(sql.SqlJournal):
 
     remote = False
 
-    def __init__(self, path: Path, lock_seconds: float = 1.0) -> None:
+    def __init__(self, path: Path, lock_seconds: float = 1.0, own: bool = False) -> None:
         self.path = path
-        self._lock_seconds = lock_seconds
-        self._writer = self._connect()
+        self._lock_seconds, self._own = lock_seconds, own
+        self._writer = self._reader = self._connect()
         try:
-            self._prepare()
+            self.version = prepare(self._writer, own)
+            # In memory there is nothing to share: one connection does both.
+            if str(path) != ":memory:":
+                self._reader = self._connect()
+            if own:
+                self._epoch = self._next_epoch()
+                self._files = self._identities()
+                self.head = self._attempt = self._find_head()
         except (sqlite3.Error, JournalError) as error:
-            self._writer.close()
-            raise JournalError(f"{path}: {error}") from None
-        # In memory there is nothing to share: one connection does both.
-        self._reader = self._writer if str(path) == ":memory:" else self._connect()
+            self.close()
+            kind = type(error) if isinstance(error, JournalError) else JournalError
+            raise kind(f"{path}: {error}") from None
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -94,42 +100,87 @@ class SqliteJournal(sql.SqlJournal):
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
                 self.path.chmod(0o600)
 
-    def _prepare(self) -> None:
-        found = self._writer.execute("PRAGMA application_id").fetchone()[0]
-        version = self._writer.execute("PRAGMA user_version").fetchone()[0]
-        if found == 0 and not self._writer.execute("SELECT 1 FROM sqlite_master").fetchone():
-            self._writer.executescript(
-                f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION}; "
-                f"PRAGMA user_version = {VERSION}; COMMIT;"
-            )
-        elif found != APPLICATION:
-            raise JournalError("not a topstory journal")
-        elif version != VERSION:
-            raise JournalError(f"the journal has version {version}, this topstory reads {VERSION}")
+    def _next_epoch(self) -> int:
+        found = self._writer.execute("UPDATE meta SET epoch = epoch + 1 RETURNING epoch")
+        return int(found.fetchall()[0][0])
+
+    def _find_head(self) -> Head:
+        """The end of the last batch."""
+        checkpoint = self.checkpoint()
+        assert checkpoint is not None
+        number, _ = self.last()
+        if number <= checkpoint.number:
+            return checkpoint
+        mark = self.mark(number)
+        if mark is None:
+            raise DamagedJournal(f"the batch of the last record, {number}, has no end")
+        return Head(number, mark)
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Write all of them in one durable commit, or none: JournalError."""
-        rows = [sql.row(entry) for entry in entries]
+        if not self._own:
+            raise JournalError("this connection only reads")
+        rows, self._attempt = sql.rows(entries, self.head.mark, self._epoch)
         try:
             if len(rows) <= MAX_ROWS:  # one statement is a transaction by itself
-                self._writer.execute(_insert(len(rows)), list(chain.from_iterable(rows)))
-                return
-            self._writer.execute("BEGIN IMMEDIATE")
-            for done in range(0, len(rows), MAX_ROWS):
-                some = rows[done : done + MAX_ROWS]
-                self._writer.execute(_insert(len(some)), list(chain.from_iterable(some)))
-            self._writer.execute("COMMIT")
+                written = self._insert(rows)
+            else:
+                self._writer.execute("BEGIN IMMEDIATE")
+                written = sum(
+                    self._insert(rows[done : done + MAX_ROWS])
+                    for done in range(0, len(rows), MAX_ROWS)
+                )
+                self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             self._undo()
             raise JournalError(str(error)) from None
         except Exception:
             self._undo()
             raise
+        if not written:
+            raise JournalLost(TAKEN_OVER)
+        self.beat()  # before anybody is told: a file that was deleted takes commits all the same
+        self.head = self._attempt
+
+    def _insert(self, rows: Sequence[sql.Row]) -> int:
+        parameters: list[Any] = list(chain.from_iterable(rows))
+        parameters.append(self._epoch)
+        return self._writer.execute(_insert(len(rows)), parameters).rowcount
+
+    def committed(self, entries: Sequence[Entry]) -> bool:
+        """Whether the last `append`, which failed, is in the journal all the same."""
+        self.beat()
+        attempt = self._attempt
+        if attempt.number == entries[-1].number and self.mark(attempt.number) == attempt.mark:
+            self.head = attempt
+            return True
+        return False
+
+    def beat(self) -> None:
+        """Check that the file is still the one that was opened: JournalLost."""
+        if self._identities() != self._files:
+            raise JournalLost(
+                f"{self.path} was deleted or replaced while the service ran: stop the service, "
+                "and restore the file"
+            )
+
+    def _identities(self) -> list[tuple[int, int]]:
+        """Which files have the names of the journal, and of its log of recent commits."""
+        if str(self.path) == ":memory:":
+            return []
+        try:
+            found = [os.stat(self.path), os.stat(f"{self.path}-wal")]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise JournalError(str(error)) from None
+        return [(each.st_dev, each.st_ino) for each in found]
 
     def probe(self) -> None:
         """Commit something that leaves no trace: JournalError if nothing can be written now."""
+        self.beat()
         try:
-            self._writer.execute("BEGIN IMMEDIATE")
+            self._begin()
             self._writer.execute(sql.PROBE, (sql.PROBE_BODY,))
             self._writer.execute(sql.UNDO_PROBE)
             self._writer.execute("COMMIT")
@@ -140,14 +191,28 @@ class SqliteJournal(sql.SqlJournal):
     def prune(self, before: int) -> int:
         """Delete decisions below that number, and their payoffs; how many records went."""
         try:
-            self._writer.execute("BEGIN IMMEDIATE")
+            self._begin()
+            ((last,),) = self._writer.execute(sql.LAST_PRUNED, (before, before)).fetchall()
+            end = self._writer.execute(sql.BATCH_END, (last,)).fetchone()
+            if end is not None:
+                self._writer.execute(
+                    "UPDATE meta SET through = ?, mark = ? WHERE through < ?", (*end, last)
+                )
             gone = self._writer.execute(sql.PRUNE, (before, before)).rowcount
-            self._writer.execute("UPDATE pruned SET before = max(before, ?)", (before,))
+            self._writer.execute("UPDATE meta SET before = max(before, ?)", (before,))
             self._writer.execute("COMMIT")
             return gone
         except sqlite3.Error as error:
             self._undo()
             raise JournalError(str(error)) from None
+
+    def _begin(self) -> None:
+        """Begin to write, as the owner."""
+        self._writer.execute("BEGIN IMMEDIATE")
+        ((owned,),) = self._writer.execute(f"SELECT {_OWNED}", (self._epoch,)).fetchall()
+        if not owned:
+            self._undo()
+            raise JournalLost(TAKEN_OVER)
 
     def copy(self, target: Path) -> None:
         """Write a consistent copy to a file that must not exist yet.
@@ -161,18 +226,18 @@ class SqliteJournal(sql.SqlJournal):
         except sqlite3.Error as error:
             raise JournalError(f"{self.path}: cannot be copied: {error}") from None
 
-    def check(self) -> None:
-        """Read every page: JournalError if one is damaged."""
-        found = self._one("PRAGMA quick_check(1)")[0]
+    def _check_database(self) -> None:
+        """Read every page, and compare the indices with the table."""
+        found = self._one("PRAGMA integrity_check(1)")[0]
         if found != "ok":
-            raise JournalError(f"{self.path}: damaged: {found}")
+            raise DamagedJournal(f"the database is damaged: {found}")
 
     def pruned(self) -> int:
         """The number below which decisions were deleted; 0 if none were."""
-        return int(self._one("SELECT before FROM pruned")[0])
+        return int(self._one(f"SELECT before FROM {'meta' if self.version > 1 else 'pruned'}")[0])
 
     def reopen(self) -> SqliteJournal:
-        """The same journal on connections of its own, for another thread."""
+        """The same journal on connections of its own, for another thread; it only reads."""
         return SqliteJournal(self.path, self._lock_seconds)
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ class Ledger:
         self.number = max(self.state.number, folder.last)  # the last one that was given
         self.edits: dict[str, Commit] = {}  # by pool: an edit on its way to the journal
         self.on_applied: Callable[[Sequence[Entry]], None] | None = None
-        self._start = folder.start
+        self._start, self._head_file = folder.start, folder.head_file
 
     # These number records and queue them; the records of one turn share a commit. They raise
     # Unavailable if there is no room for any.
@@ -108,6 +108,8 @@ class Ledger:
             else:
                 applied.append((entry, None))
         self.state.apply(applied, self._start)
+        self.state.mark = self.journal.head.mark
+        self._head_file.write(self.journal.head)
         if self.on_applied is not None:
             self.on_applied(batch)
 

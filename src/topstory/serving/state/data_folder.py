@@ -6,11 +6,10 @@ import os
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
-from topstory.files import locked
+from topstory.files import lock_folder, locked
 from topstory.policies import EXPLORERS, Policy
 from topstory.policies.registry import policy as named_policy
 from topstory.serving.config.feature_model import (
@@ -20,11 +19,14 @@ from topstory.serving.config.feature_model import (
 )
 from topstory.serving.config.loading import BadConfig, policy_parameters
 from topstory.serving.config.schema import Config, PolicyConfig, plain
+from topstory.serving.journal.chain import Head
 from topstory.serving.journal.clock import Clock
-from topstory.serving.journal.connect import own_journal
+from topstory.serving.journal.connect import FILE, own_journal
+from topstory.serving.journal.head_file import HEAD, HeadFile, read_head
 from topstory.serving.journal.journal import Journal
 from topstory.serving.journal.records import AnyRecord, Configured, Entry, Placed
 from topstory.serving.state.demo_articles import demo_articles
+from topstory.serving.state.lost_tail import accept_lost_tail, check_tail
 from topstory.serving.state.recovery import Starts, check_fits, recover
 from topstory.serving.state.snapshots import Snapshots
 from topstory.serving.state.state import Start, State
@@ -41,25 +43,48 @@ class DataFolder:
     last: int  # the number of the last record
     features: FeatureModel | None
     kept_features: str | None  # the file that they were read from
-    lock: IO[bytes]  # held as long as the process lives
+    head_file: HeadFile
+    resources: ExitStack  # the journal, files, and locks that are held as long as it is open
+
+    def close(self) -> None:
+        """Close the journal, and let another process have the folder."""
+        self.resources.close()
 
 
-def open_folder(config: Config) -> DataFolder:
+@dataclass(frozen=True)
+class StartOptions:
+    """What an operator allows this one start to do."""
+
+    accept_lost_tail: bool = False  # go on though the journal has lost its last records
+
+
+NOTHING_ALLOWED = StartOptions()
+
+
+def open_folder(config: Config, options: StartOptions = NOTHING_ALLOWED) -> DataFolder:
     """Recover what is there, open pools that are new, record a changed configuration."""
     folder = Path(config.data)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # contexts are private
     with ExitStack() as undo:
-        lock = undo.enter_context(closing(_locked(folder)))
+        _lock(folder, undo)
+        snapshots, remembered = Snapshots(folder / "snapshots"), read_head(folder / HEAD)
+        _check_there(config, snapshots, remembered)
         journal = own_journal(config)
         undo.callback(journal.close)
-        snapshots = Snapshots(folder / "snapshots")
         starts = Starts(folder / "start")
+        if options.accept_lost_tail:
+            accept_lost_tail(journal, snapshots, remembered)
+        else:
+            check_tail(journal, snapshots, remembered)
+        head_file = undo.enter_context(closing(HeadFile(folder / HEAD)))
         state = recover(journal, snapshots, starts, config.context)
         check_fits(state, config)
         _record_changes(state, journal, starts, config)
         for name in config.pools:
             _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
         last, _ = journal.last()
+        state.mark = journal.head.mark
+        head_file.write(journal.head)
         features, kept = None, None
         if config.features is not None:
             kept = str(keep_feature_model(config.features, folder))
@@ -67,8 +92,24 @@ def open_folder(config: Config) -> DataFolder:
                 features = load_feature_model(kept)
             except ValueError as error:
                 raise BadConfig(f"features: {error}".replace(kept, config.features)) from None
-        undo.pop_all()
-    return DataFolder(state, journal, snapshots, starts.policy, last, features, kept, lock)
+        opened = undo.pop_all()
+    return DataFolder(
+        state, journal, snapshots, starts.policy, last, features, kept, head_file, opened
+    )
+
+
+def _check_there(config: Config, snapshots: Snapshots, remembered: Head | None) -> None:
+    """FileNotFoundError if the journal's file is missing, but not what was made from it."""
+    path = Path(config.data) / FILE
+    if config.journal.url is not None or path.exists():
+        return
+    number = max([0 if remembered is None else remembered.number, *snapshots.numbers()])
+    if number:
+        raise FileNotFoundError(
+            f"{path}: the journal is missing, but the folder belongs to one of {number} records "
+            "(by its snapshots or the file `head`): restore it from a backup. To begin anew, set "
+            "`data` to another folder"
+        )
 
 
 def _record_changes(state: State, journal: Journal, starts: Starts, config: Config) -> None:
@@ -109,14 +150,17 @@ def _explore_as_configured(policy: Policy, wanted: PolicyConfig, pool: str) -> N
             ) from None
 
 
-def _locked(folder: Path) -> IO[bytes]:
+def _lock(folder: Path, resources: ExitStack) -> None:
+    """Lock a file with this process's id, and the folder itself: the file could be deleted."""
     try:
-        lock = locked(folder / "lock")
+        lock = resources.enter_context(closing(locked(folder / "lock")))
+        held = lock_folder(folder)
     except BlockingIOError:
         raise BlockingIOError(
             f"{folder}: another process serves from this folder; stop it, or set `data`"
         ) from None
+    if held is not None:
+        resources.callback(os.close, held)
     lock.truncate(0)
     lock.write(f"{os.getpid()}\n".encode())
     lock.flush()
-    return lock

@@ -9,6 +9,7 @@ A snapshot is written whole or not at all. Two are kept, in case the newer one i
 from __future__ import annotations
 
 import logging
+import secrets
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
@@ -52,6 +53,7 @@ class Contents(msgspec.Struct, frozen=True):
     dimension: int
     config: dict[str, Any]
     pools: dict[str, PoolFacts]
+    mark: str | None = None  # of the batch that ends with that record; missing in earlier versions
 
 
 class Sealed(msgspec.Struct, frozen=True):
@@ -71,6 +73,7 @@ class StateCopy:
     config: dict[str, Any]
     policies: Mapping[str, Policy]
     facts: Mapping[str, bytes]  # articles, tallies and when they were taught, as JSON
+    mark: bytes | None
 
     @classmethod
     def of(cls, state: State) -> StateCopy:
@@ -80,7 +83,8 @@ class StateCopy:
             for name, pool in state.pools.items()
         }
         policies = {name: pool.policy.copy() for name, pool in state.pools.items()}
-        return cls(state.number, state.at, state.dimension, dict(state.config), policies, facts)
+        config = dict(state.config)
+        return cls(state.number, state.at, state.dimension, config, policies, facts, state.mark)
 
 
 class Snapshots:
@@ -119,6 +123,10 @@ class Snapshots:
             except UNREADABLE as error:
                 log.error("snapshot %d cannot be used, trying the one before: %s", number, error)
 
+    def set_aside(self, number: int) -> None:
+        """Keep a snapshot under another name: it is not used any more."""
+        self.path(number).rename(self.folder / f"lost-{number:012d}-{secrets.token_hex(4)}")
+
     def path(self, number: int) -> Path:
         """The folder of a snapshot."""
         return self.folder / f"{number:012d}"
@@ -142,6 +150,7 @@ class Snapshots:
                 "dimension": copy.dimension,
                 "config": copy.config,
                 "pools": pools,
+                "mark": None if copy.mark is None else copy.mark.hex(),
             }
         )
         sealed = Sealed(blake2b(contents, digest_size=16).hexdigest(), msgspec.Raw(contents))
@@ -150,18 +159,18 @@ class Snapshots:
         sync(path)
         sync(folder)
 
+    def mark(self, number: int) -> bytes | None:
+        """The mark of the batch that it ends with; any of UNREADABLE if it is damaged."""
+        mark = _contents(self.path(number)).mark
+        return None if mark is None else bytes.fromhex(mark)
+
     def read(self, number: int) -> State:
         """The state of a snapshot; any of UNREADABLE if it is damaged, or gone."""
         folder = self.path(number)
-        sealed = msgspec.json.decode((folder / "state.json").read_bytes(), type=Sealed)
-        raw = bytes(sealed.contents)
-        if blake2b(raw, digest_size=16).hexdigest() != sealed.checksum:
-            raise ValueError("state.json: damaged: the checksum does not match its contents")
-        contents = msgspec.json.decode(raw, type=Contents)
-        if (contents.format, contents.version) != (FORMAT, VERSION):
-            raise ValueError(f"{contents.format} {contents.version} is not {FORMAT} {VERSION}")
+        contents = _contents(folder)
         state = State(contents.dimension)
         state.number, state.at, state.config = contents.number, contents.at, contents.config
+        state.mark = None if contents.mark is None else bytes.fromhex(contents.mark)
         for name, facts in contents.pools.items():
             path = folder / f"{name}.safetensors"
             if checksum(path) != facts.checksum:
@@ -171,6 +180,18 @@ class Snapshots:
             pool.articles, pool.tally = facts.articles, facts.tally
             state.pools[name] = pool
         return state
+
+
+def _contents(folder: Path) -> Contents:
+    """What `state.json` says, once its checksum is right."""
+    sealed = msgspec.json.decode((folder / "state.json").read_bytes(), type=Sealed)
+    raw = bytes(sealed.contents)
+    if blake2b(raw, digest_size=16).hexdigest() != sealed.checksum:
+        raise ValueError("state.json: damaged: the checksum does not match its contents")
+    contents = msgspec.json.decode(raw, type=Contents)
+    if (contents.format, contents.version) != (FORMAT, VERSION):
+        raise ValueError(f"{contents.format} {contents.version} is not {FORMAT} {VERSION}")
+    return contents
 
 
 def _never_replaced(snapshot: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from topstory.policies import Policy
 from topstory.serving.journal.records import (
+    ClockSet,
     Configured,
     Decided,
     Entry,
@@ -17,6 +18,7 @@ from topstory.serving.journal.records import (
     Paid,
     Placed,
     Removed,
+    TailLost,
 )
 from topstory.serving.state.pool import Pool
 
@@ -32,6 +34,7 @@ class State:
         self.dimension = dimension
         self.number = 0
         self.at = 0
+        self.mark: bytes | None = None  # of the batch that ends with that record
         self.pools: dict[str, Pool] = {}
         self.config: dict[str, object] = {}
 
@@ -61,7 +64,10 @@ class State:
         self._learn()
 
     def _apply_rare(
-        self, entry: Entry, record: Placed | Removed | Opened | Configured, start: Start
+        self,
+        entry: Entry,
+        record: Placed | Removed | Opened | Configured | TailLost | ClockSet,
+        start: Start,
     ) -> None:
         if isinstance(record, Placed):
             self.pools[record.pool].place(record.article, entry.number)
@@ -69,7 +75,7 @@ class State:
             self.pools[record.pool].remove(record.article)
         elif isinstance(record, Opened):
             self.pools[record.pool] = Pool(record.pool, start(record), self.dimension, entry.at)
-        else:
+        elif isinstance(record, Configured):
             self.config = record.config
 
     def _learn(self) -> None:

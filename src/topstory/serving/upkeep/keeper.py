@@ -35,13 +35,14 @@ class Keeper:
     async def lifespan(self) -> AsyncIterator[None]:
         """Work in the background while the service runs; at the end commit, and save the state."""
         service = self._service
-        working = asyncio.create_task(self.run())
+        tasks = [asyncio.create_task(work) for work in (self.run(), service.commits.watch())]
         try:
             yield
         finally:
-            working.cancel()
-            with suppress(asyncio.CancelledError):
-                await working
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
             await service.commits.drain()
             try:
                 await self.snapshot()
@@ -67,7 +68,7 @@ class Keeper:
 
     async def snapshot(self) -> None:
         """Save the state, if it has changed."""
-        if self._service.state.number == self.number or self._service.commits.broken:
+        if self._service.state.number == self.number or self._service.commits.halted:
             return
         copy = StateCopy.of(self._service.state)
         await asyncio.to_thread(self._snapshots.write, copy)

@@ -20,7 +20,7 @@ from topstory.serving.journal.records import Entry, Placed, Removed
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, secrets_of, signer_of
 from topstory.serving.service.service import Service
-from topstory.serving.state.data_folder import DataFolder, open_folder
+from topstory.serving.state.data_folder import DataFolder, StartOptions, open_folder
 from topstory.serving.state.warm_up import freeze_garbage_collector
 from topstory.serving.upkeep.keeper import Keeper
 from topstory.serving.workers.learner import Learner
@@ -32,16 +32,15 @@ from topstory.serving.workers.supervisor import Supervisor
 _EDITS = (Placed, Removed)  # written out in the loop, a union would be built for every record
 
 
-def serve_with_workers(config: Config, print_line: PrintLine) -> None:
+def serve_with_workers(config: Config, print_line: PrintLine, options: StartOptions) -> None:
     """Serve until a signal comes; `print_line` prints what the operator should know."""
     listening = listen(config, config.workers)
-    folder = open_folder(config)
+    folder = open_folder(config, options)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(config, folder, listening, print_line))
     finally:
-        folder.journal.close()
-        folder.lock.close()
+        folder.close()
 
 
 async def _serve(
