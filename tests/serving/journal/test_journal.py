@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,8 @@ from tests.serving.making import Made, add_articles, config, run
 from topstory.serving.api.messages import DecideRequest, FeedbackRequest
 from topstory.serving.journal.clock import SECOND, Clock
 from topstory.serving.journal.journal import JournalError
-from topstory.serving.journal.records import Paid
+from topstory.serving.journal.records import Entry, Paid
+from topstory.serving.journal.sqlite import SqliteJournal
 from topstory.serving.service.service import Service
 from topstory.serving.upkeep.keeper import DAY
 
@@ -20,8 +23,6 @@ USER = (0.2, 0.3, 0.5, 1.0)
 
 def test_the_database_itself_refuses_a_second_payoff(tmp_path: Path) -> None:
     made = Made(config(tmp_path))
-    from topstory.serving.journal.records import Entry
-
     made.folder.journal.append([Entry(50, 0, Paid(7, 1.0))])
     with pytest.raises(JournalError, match="UNIQUE"):
         made.folder.journal.append([Entry(51, 0, Paid(7, 1.0))])
@@ -58,6 +59,24 @@ def test_time_in_the_journal_never_goes_back(tmp_path: Path) -> None:
     times = [entry.at for entry, _ in made.folder.journal.read()]
     made.crash()
     assert times == sorted(times)
+
+
+def test_another_process_that_comes_and_goes_leaves_the_log_of_commits_alone(
+    tmp_path: Path,
+) -> None:
+    """SQLite removes it with the last connection: so the service must be known to have one."""
+    journal = SqliteJournal(tmp_path / "journal.sqlite", own=True)
+    journal.append([Entry(1, 1, Paid(7, 1.0))])
+    journal.reopen().close()
+    reading = (
+        "import sqlite3, sys\n"
+        "connection = sqlite3.connect(sys.argv[1])\n"
+        "connection.execute('SELECT count(*) FROM journal').fetchall()\n"
+        "connection.close()"
+    )
+    subprocess.run([sys.executable, "-c", reading, tmp_path / "journal.sqlite"], check=True)
+    journal.append([Entry(2, 2, Paid(8, 1.0))])
+    journal.close()
 
 
 def test_a_foreign_or_newer_file_is_not_taken_for_a_journal(tmp_path: Path) -> None:

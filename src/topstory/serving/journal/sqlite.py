@@ -96,8 +96,11 @@ class SqliteJournal(sql.SqlJournal):
     def _keep_private(self) -> None:
         """Nobody else may read contexts; SQLite gives its other files the same mode."""
         if str(self.path) != ":memory:":
+            # A file that exists is not opened: closing it would release SQLite's locks, which
+            # belong to the process, and another could then remove the log of recent commits.
             with suppress(OSError):  # SQLite reports what is wrong
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            with suppress(OSError):
                 self.path.chmod(0o600)
 
     def _next_epoch(self) -> int:
