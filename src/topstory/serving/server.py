@@ -15,6 +15,7 @@ from topstory.serving.http.fast_path.exchange import FastRoutes
 from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.http.sockets import PrintLine, announce, http_server, listen
+from topstory.serving.journal.connect import wait_until_free
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, signer_of
 from topstory.serving.service.service import Service
@@ -29,6 +30,8 @@ def serve(config: Config, print_line: PrintLine, options: StartOptions = NOTHING
     # The journal's thread gets the interpreter back from the event loop sooner than after 5 ms.
     sys.setswitchinterval(0.0005)
     allow(config)
+    if options.standby:  # before anybody can connect: a standby answers nothing
+        wait_until_free(config)
     if config.workers > 1:
         from topstory.serving.workers.start import serve_with_workers
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
 from tests.serving.making import Made, add_articles, config, folded, run, visits
-from tests.serving.postgres import database, postgres
 
 from topstory.serving.api.errors import Unavailable
 from topstory.serving.api.messages import DecideRequest, FeedbackRequest
@@ -23,22 +20,14 @@ from topstory.serving.journal.records import Entry, Paid, TailLost
 from topstory.serving.service.service import Service
 
 USER = (0.2, 0.3, 0.5, 1.0)
-_numbers = count()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgres() as url:
-        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path, server: str) -> Iterator[Config]:
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Config:
     if request.param == "sqlite":
-        yield config(tmp_path)
-    else:
-        with database(server, f"fencing_{next(_numbers)}") as url:
-            yield config(tmp_path, journal={"url": url, "lock_seconds": 0.3})
+        return config(tmp_path)
+    url = request.getfixturevalue("url")
+    return config(tmp_path, journal={"url": url, "lock_seconds": 0.3})
 
 
 def usurped(settings: Config) -> None:

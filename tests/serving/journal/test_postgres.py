@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 import signal
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
 from tests.cli.running import run as command
 from tests.serving.making import Made, add_articles, config, run, visits
-from tests.serving.postgres import database, postgres
 from tests.serving.processes import Served
 
 import topstory as ts
@@ -31,19 +28,6 @@ from topstory.serving.state.snapshots import Snapshots
 from topstory.serving.upkeep.journal_export import export
 
 USER = (0.2, 0.3, 0.5, 1.0)
-_numbers = count()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with postgres() as url:
-        yield url
-
-
-@pytest.fixture
-def url(server: str) -> Iterator[str]:
-    with database(server, f"journal_{next(_numbers)}") as fresh:
-        yield fresh
 
 
 def postgres_config(folder: Path, url: str) -> Config:

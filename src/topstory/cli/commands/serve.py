@@ -31,6 +31,13 @@ def serve(
             "single process does both.",
         ),
     ] = None,
+    standby: Annotated[
+        bool,
+        typer.Option(
+            "--standby",
+            help="Wait until the service that owns the PostgreSQL journal is gone, then take over.",
+        ),
+    ] = False,
     accept_lost_tail: Annotated[
         bool,
         typer.Option(
@@ -71,5 +78,5 @@ def serve(
     from topstory.serving.server import serve as run
     from topstory.serving.state.data_folder import StartOptions
 
-    options = StartOptions(accept_lost_tail=accept_lost_tail)
+    options = StartOptions(standby=standby, accept_lost_tail=accept_lost_tail)
     run(settings, lambda line: typer.echo(line), options)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from topstory.extras import require
+from topstory.serving.config.loading import BadConfig
 from topstory.serving.config.schema import Config
-from topstory.serving.journal.journal import Journal, JournalError
+from topstory.serving.journal.journal import Journal, JournalError, JournalOwned
 from topstory.serving.journal.sqlite import SqliteJournal
 
 FILE = "journal.sqlite"
+STANDBY_SECONDS = 0.5  # between two attempts to take over
 SCHEMES = ("postgresql://", "postgres://")
 
 
@@ -19,6 +22,18 @@ def own_journal(config: Config) -> Journal:
     if journal.url is None:
         return SqliteJournal(Path(config.data) / FILE, journal.lock_seconds, own=True)
     return _postgres(journal.url, journal.lock_seconds, own=True)
+
+
+def wait_until_free(config: Config) -> None:
+    """Wait until the owner of the journal is gone, or shows no sign of life."""
+    if config.journal.url is None:
+        raise BadConfig("journal.url: a standby needs a journal in PostgreSQL, which two can reach")
+    while True:
+        try:
+            own_journal(config).close()
+            return
+        except JournalOwned:
+            time.sleep(STANDBY_SECONDS)
 
 
 def journal_of(where: str) -> Journal:

@@ -55,6 +55,7 @@ class DataFolder:
 class StartOptions:
     """What an operator allows this one start to do."""
 
+    standby: bool = False  # wait until the owner of the journal is gone
     accept_lost_tail: bool = False  # go on though the journal has lost its last records
 
 
