@@ -27,6 +27,7 @@ from topstory.cli.reports.tune import CurveReport, EstimateReport, PointReport, 
 from topstory.events import Inspection, Rejection, Uniformity
 from topstory.events.formats.faults import Fault
 from topstory.events.formats.importing import ImportReport
+from topstory.events.quality.checks import Check
 from topstory.events.quality.inspection import ArticleSummary, Day
 from topstory.events.quality.uniformity import NeverShown, Standout
 from topstory.features.description import (
@@ -190,7 +191,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     ),
     "inspect": (
         "Times are in UTC. Unknown numbers are null.",
-        (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown, Rejection),
+        (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown, Rejection, Check),
     ),
     "features show": (
         "",

@@ -11,8 +11,8 @@ import numpy as np
 
 from topstory.evaluation.blocks import Blocks
 from topstory.events import EventLog, Rejection, SparseContexts, Uniformity
+from topstory.events.quality.checks import SIGNIFICANCE_LEVEL
 from topstory.events.quality.rejection import MAX_MISSING, rejection
-from topstory.events.quality.verdict import SIGNIFICANCE_LEVEL
 from topstory.kernels.compilation import Floats
 from topstory.kernels.log_sums import sum_log
 from topstory.kernels.replay import TRIALS, LogColumns, Pools

@@ -13,7 +13,7 @@ from math import exp
 
 from topstory.evaluation.result import Bucket
 from topstory.events import Uniformity
-from topstory.events.quality.verdict import SIGNIFICANCE_LEVEL
+from topstory.events.quality.checks import SIGNIFICANCE_LEVEL
 
 ERROR_RATE = 1e-6  # of an alarm, for each bucket of a replay of a uniform log
 

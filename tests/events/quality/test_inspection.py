@@ -103,7 +103,9 @@ class TestVerdict:
         found = inspect(log)
         assert not found.fit
         assert found.method == "none"
-        assert found.verdict[0].startswith("Not fit for replay: articles were not shown uniformly")
+        assert found.verdict[0].startswith(
+            "Not fit for replay: what was shown is not uniformly random"
+        )
         assert (
             "2 articles stand out; most of all 'a', shown 700 times where 500 were"
             in (found.verdict[1])

@@ -83,7 +83,7 @@ class TestFalseFits:
         assert found.rejection is not None
         assert found.rejection.honest
         assert (found.method, found.fit) == ("none", False)
-        assert "leaves articles that were not shown uniformly" in found.verdict[0]
+        assert "leaves events whose articles are not uniformly random" in found.verdict[0]
 
 
 class TestTrueFits:

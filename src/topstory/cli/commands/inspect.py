@@ -41,6 +41,11 @@ def _show(name: str, found: "Inspection", console: "Console") -> None:
     for table in _tables(found):
         console.print()
         console.print(table)
+    if found.checks:
+        console.print("\nShown at random?", style="bold")
+    for check in found.checks:
+        p_value = "not tested" if check.adjusted_p is None else f"p = {check.adjusted_p:.2g}"
+        console.print(f"{check.name}: {p_value}: {check.text}", markup=False, soft_wrap=True)
     console.print()
     for i, sentence in enumerate(found.verdict):
         style = ("bold green" if found.fit else "bold red") if i == 0 else None

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from topstory.events.columns.array_record import blocks
 from topstory.events.columns.contexts import SparseContexts
 from topstory.events.columns.times import Times, as_datetime
+from topstory.events.quality.checks import Check
 from topstory.events.quality.rejection import Rejection
 from topstory.events.quality.uniformity import Uniformity
 from topstory.events.quality.verdict import Method, judge
@@ -83,6 +84,7 @@ class Inspection(msgspec.Struct, frozen=True):
     propensities_recorded: int = 0  # events that came with one
     rejection: Rejection | None = None  # None: not needed
     survivor_uniformity: Uniformity | None = None  # the test, over one draw of survivors
+    checks: tuple[Check, ...] = ()  # all tests; of the survivors, where events are rejected
 
 
 def inspect(log: EventLog) -> Inspection:
@@ -122,6 +124,7 @@ def inspect(log: EventLog) -> Inspection:
         propensities_recorded=log.propensities_recorded,
         rejection=rejected,
         survivor_uniformity=verdict.survivor_uniformity,
+        checks=verdict.checks,
     )
 
 

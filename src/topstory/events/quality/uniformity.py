@@ -82,7 +82,7 @@ def uniformity(log: EventLog, keep: Mask | None = None) -> Uniformity:
         raise ValueError(
             f"keep must be a mask of {len(log)} events, got {keep.dtype} of shape {keep.shape}"
         )
-    counts = _counts(log, keep)  # (members,) how often each pool showed each of its articles
+    counts = shown_counts(log, keep)
     sizes = log.pool_sizes
     served = np.add.reduceat(counts, log.pool_offsets[:-1]) if len(sizes) else sizes  # (P,)
     telling = (sizes > 1) & (served > 0)
@@ -93,7 +93,7 @@ def uniformity(log: EventLog, keep: Mask | None = None) -> Uniformity:
     return Uniformity(
         statistic=statistic,
         degrees_of_freedom=freedom,
-        p_value=_chi_square_tail(statistic, freedom),
+        p_value=chi_square_tail(statistic, freedom),
         events=tested,
         articles=len(chosen),
         excluded=int((exposure.expected > 0).sum()) - len(chosen),
@@ -111,7 +111,8 @@ def _why_not(events: int, telling: int) -> str:
     return f"too few events: no article is expected {round(MIN_EXPECTED)} times"
 
 
-def _counts(log: EventLog, keep: Mask | None) -> npt.NDArray[np.int64]:
+def shown_counts(log: EventLog, keep: Mask | None = None) -> npt.NDArray[np.int64]:
+    """(members,) how often each pool showed each of its articles."""
     counts = np.zeros(len(log.pool_members), np.int64)
     for start, stop in blocks(len(log), max(BLOCK_ROWS, len(counts))):
         places = log.pool_offsets[log.pool[start:stop]] + log.position[start:stop]
@@ -204,17 +205,8 @@ class _Exposure:
     def standouts(self, chosen: npt.NDArray[np.intp]) -> tuple[Standout, ...]:
         if not len(chosen):
             return ()
-        from scipy.special import betainc
-
-        shown, listed = self.shown[chosen], self.listed[chosen]
-        # A sum of unequal coin tosses has lighter tails than the binomial of the same mean
-        # (Hoeffding 1956), so this never flags too many, and is exact if all pools have one size.
-        # A normal tail flags too many: an article expected 5 times of 100, five times too often.
-        mean = self.expected[chosen] / listed
-        at_most = betainc(listed - shown, shown + 1, 1 - mean)
-        at_least = betainc(shown, listed - shown + 1, mean)
-        at_most, at_least = np.where(shown == listed, 1, at_most), np.where(shown, at_least, 1)
-        tail = np.minimum(at_most, at_least)
+        listed = self.listed[chosen]
+        tail = binomial_tail(self.shown[chosen], listed, self.expected[chosen] / listed)
         found = chosen[2 * tail < STANDOUT_LEVEL / len(chosen)]
         z = (self.shown[found] - self.expected[found]) / np.sqrt(self.variance[found])
         return tuple(
@@ -244,9 +236,26 @@ def _never_shown(log: EventLog, counts: Any, served: Any) -> tuple[NeverShown, .
     )
 
 
-def _chi_square_tail(statistic: float, freedom: int) -> float:
-    if not freedom:
-        return 1.0
+def binomial_tail(hits: Any, trials: Any, mean: Any) -> Any:
+    """The probability of so many hits or more, or of so many or fewer: the smaller of the two.
+
+    >>> round(float(binomial_tail(0, 3, 0.5)), 3)
+    0.125
+    """
+    from scipy.special import betainc
+
+    # A sum of unequal coin tosses has lighter tails than the binomial of the same mean
+    # (Hoeffding 1956), so this never flags too many, and is exact if all pools have one size.
+    # A normal tail flags too many: an article expected 5 times of 100, five times too often.
+    hits, trials = np.asarray(hits, np.float64), np.asarray(trials, np.float64)
+    at_most = betainc(np.maximum(trials - hits, 1e-300), hits + 1, 1 - mean)
+    at_least = betainc(np.maximum(hits, 1e-300), trials - hits + 1, mean)
+    return np.minimum(np.where(hits == trials, 1, at_most), np.where(hits > 0, at_least, 1))
+
+
+def chi_square_tail(statistic: Any, freedom: Any) -> Any:
+    """The probability of a larger statistic; 1 without degrees of freedom."""
     from scipy.special import chdtrc  # scipy.stats takes a second to import
 
-    return float(chdtrc(freedom, statistic))
+    tail = np.where(np.asarray(freedom) > 0, chdtrc(np.maximum(freedom, 1), statistic), 1.0)
+    return float(tail) if tail.ndim == 0 else tail

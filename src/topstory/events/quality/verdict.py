@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
+from topstory.events.quality.checks import THINNED, Check, randomness_checks
+from topstory.events.quality.independence import evenly_spaced
 from topstory.events.quality.rejection import MAX_MISSING, Rejection, rejection, survivors
 from topstory.events.quality.uniformity import Uniformity
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog
 
-SIGNIFICANCE_LEVEL = 0.001  # a fair log fails the test once in a thousand
 MAX_UNRECORDED = 0.01  # events without a propensity, among events that have one
+MAX_SURVIVORS = 1_000_000  # whose randomness is tested, of more evenly spaced ones
 MIN_MATCHES = 100  # survivors that show a policy's choice: with fewer, intervals say nothing
 
 # replay: articles were shown uniformly at random. rejection: they become so by rejection sampling.
@@ -30,6 +32,7 @@ class Verdict(msgspec.Struct, frozen=True):
     sentences: tuple[str, ...]
     rejection: Rejection | None = None  # None: not needed
     survivor_uniformity: Uniformity | None = None  # the test, over one draw of survivors
+    checks: tuple[Check, ...] = ()  # all tests; of the survivors, where events are rejected
 
     @property
     def fit(self) -> bool:
@@ -46,44 +49,57 @@ def judge(log: EventLog, found: Uniformity) -> Verdict:
     ...     np.ones((1000, 1)), [["a", "b"]], [0] * 1000, shown, np.arange(1000) % 2
     ... )
     >>> print(judge(log, log.uniformity()).sentences[0])
-    Fit for replay: articles were shown uniformly at random (p = 1).
+    Not fit for replay: what was shown is not uniformly random (sequence: ... repeat the article \
+998 times where 500 are expected (p = ...
     """
     if not len(log):
         return Verdict("none", ("Not fit for replay: the log has no events.",))
     rejected = rejection(log)
     if rejected is None:
-        method, reason = _of_uniform(log, found)
-        return Verdict(method, (reason, *_remarks(log, found, None)))
-    tested = log.uniformity(survivors(log, rejected.rate))
-    method, reason = _of_recorded(log, rejected, tested)
-    return Verdict(method, (reason, *_remarks(log, found, rejected)), rejected, tested)
+        checks = randomness_checks(log, found)
+        method, reason = _of_uniform(log, checks)
+        remarks = _remarks(log, found, checks, None)
+        return Verdict(method, (reason, *remarks), None, None, checks)
+    keep = survivors(log, rejected.rate)
+    tested, rows = log.uniformity(keep), np.flatnonzero(keep)
+    rows = rows[evenly_spaced(len(rows), MAX_SURVIVORS)]
+    checks = randomness_checks(log[rows], tested)
+    method, reason = _of_recorded(log, rejected, checks)
+    remarks = _remarks(log, found, checks, rejected)
+    return Verdict(method, (reason, *remarks), rejected, tested, checks)
 
 
-def _of_uniform(log: EventLog, found: Uniformity) -> tuple[Method, str]:
+def _of_uniform(log: EventLog, checks: tuple[Check, ...]) -> tuple[Method, str]:
     """A log whose propensities are 1/K, as recorded or as assumed."""
-    if found.not_tested is not None:
+    tested = [check.adjusted_p for check in checks if check.adjusted_p is not None]
+    if not tested:
         return "replay", (
-            f"Whether articles were shown uniformly was not tested: {found.not_tested}; "
+            f"Whether articles were shown uniformly was not tested: {checks[0].text}; "
             "replay takes it on trust."
         )
-    if found.p_value >= SIGNIFICANCE_LEVEL:
-        return "replay", (
-            f"Fit for replay: articles were shown uniformly at random (p = {found.p_value:.2g})."
+    if failure := _failure(checks):
+        recorded = log.propensities_recorded
+        return "none", (
+            f"Not fit for replay: what was shown is not uniformly random{failure}. "
+            + ("The recorded propensities are wrong. " if recorded else "")
+            + "Replaying the log gives biased numbers. Record the probability of each choice, "
+            "or log a share of the traffic with uniformly random choices."
         )
-    return "none", (
-        "Not fit for replay: articles were not shown uniformly at random "
-        f"(p = {found.p_value:.2g}) "
-        + (
-            "though the recorded propensities say so; "
-            if log.propensities_recorded
-            else "and no propensities are recorded; "
-        )
-        + "replaying it gives biased numbers. Record the probability of each choice, "
-        "or log a share of the traffic with uniformly random choices."
+    tests = "the test" if len(tested) == 1 else f"{len(tested)} tests"
+    return "replay", (
+        "Fit for replay: articles were shown uniformly at random, as far as "
+        f"{tests} can tell (p = {min(tested):.2g})."
     )
 
 
-def _of_recorded(log: EventLog, found: Rejection, tested: Uniformity) -> tuple[Method, str]:
+def _failure(checks: tuple[Check, ...]) -> str:
+    """What the failed tests found, as the end of a sentence; nothing if none failed."""
+    failed = [check for check in checks if check.failed]
+    told = [f"{check.name}: {check.text} (p = {check.adjusted_p:.2g})" for check in failed]
+    return f" ({'; '.join(told)})" if told else ""
+
+
+def _of_recorded(log: EventLog, found: Rejection, checks: tuple[Check, ...]) -> tuple[Method, str]:
     """A log whose recorded propensities are not uniform."""
     lacking = len(log) - log.propensities_recorded
     low, high = found.interval
@@ -105,11 +121,10 @@ def _of_recorded(log: EventLog, found: Rejection, tested: Uniformity) -> tuple[M
                 "too few of them."
             )
         )
-    if tested.p_value < SIGNIFICANCE_LEVEL:
+    if failure := _failure(checks):
         return "none", (
-            "Not fit for replay: rejection sampling by the recorded propensities leaves articles "
-            f"that were not shown uniformly at random (p = {tested.p_value:.2g}), "
-            "so the propensities are wrong."
+            "Not fit for replay: rejection sampling by the recorded propensities leaves events "
+            f"whose articles are not uniformly random, so the propensities are wrong{failure}."
         )
     left = f"{found.survivors:,.0f} of {len(log):,} events ({found.survivors / len(log):.2%})"
     matches = found.survivors * _match_chance(log)
@@ -135,8 +150,14 @@ def _match_chance(log: EventLog) -> float:
     return float((events / log.pool_sizes).sum() / len(log))
 
 
-def _remarks(log: EventLog, found: Uniformity, rejected: Rejection | None) -> list[str]:
-    remarks = []
+def _remarks(
+    log: EventLog, found: Uniformity, checks: tuple[Check, ...], rejected: Rejection | None
+) -> list[str]:
+    remarks = [
+        f"{check.text[0].upper()}{check.text[1:]}. Such events tell less than independent ones."
+        for check in checks
+        if THINNED in check.text and not check.failed
+    ]
     lacking = len(log) - log.propensities_recorded
     if log.propensities_recorded and lacking:
         remarks.append(

@@ -1,0 +1,153 @@
+"""Can the shown article be predicted from the context? On held-out events, better than by chance?
+
+The classifier is one Newton step of a multinomial logistic regression, from the uniform choice. On
+half of the events, drawn at random, it adds up the gradient
+
+    G_a = sum_t (1{a was shown} - 1{a in pool_t} / K_t) x_t
+
+and takes W_a = G_a S^-1 / n_a, with S the covariance of x. On the other half an article scores
+W_a x. If articles are shown uniformly, then given all contexts and pools the score of the shown one
+has the pool's mean score as its mean, and their variance as its variance: so the sum of the
+differences, divided by its standard deviation, is normal, whatever W is.
+
+x holds the context's features and their squares, so that users in the middle count too. Features
+are scaled, and cut at three standard deviations, so that no event decides alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from topstory.events.columns.array_record import Floats, blocks
+from topstory.events.columns.contexts import SparseContexts, take_contexts
+from topstory.events.quality.independence import Finding, Rows, evenly_spaced
+
+if TYPE_CHECKING:
+    from topstory.events.log import EventLog
+
+MAX_EVENTS = 200_000  # of a longer log, evenly spaced
+MAX_PRODUCTS = 1 << 32  # multiplications of a context by an article's weights
+MIN_EVENTS = 400
+MAX_ARTICLES = 2_000  # most shown; the others score 0
+MAX_FEATURES = 128  # most varied; with their squares twice as many
+CUT = 3.0  # standard deviations
+SPLIT = 0x243F6A88  # seeds the split in halves
+NAME = "contexts"
+
+
+def from_contexts(log: EventLog) -> Finding:
+    """Fit the classifier on one half of the events, and test it on the other."""
+    if log.dimension < 2:
+        return Finding(NAME, 0, None, "contexts hold only the constant")
+    features = 2 * min(log.dimension, MAX_FEATURES)
+    articles = min(len(log.article_ids), MAX_ARTICLES)
+    most = min(MAX_EVENTS, MAX_PRODUCTS // (features * max(articles, 1)))
+    rows = evenly_spaced(len(log), most)
+    rows = rows[log.pool_sizes[log.pool[rows]] > 1]
+    if len(rows) < MIN_EVENTS:
+        return Finding(NAME, 0, None, f"fewer than {MIN_EVENTS} events with a choice")
+    x = _features(log, rows)
+    if not x.shape[1]:
+        return Finding(NAME, 0, None, "all contexts are the same")
+    learn = np.random.default_rng(SPLIT).random(len(rows)) < 0.5
+    known, weights = _fit(log, rows[learn], x[learn])
+    total, variance, hits, chance = _score(log, rows[~learn], x[~learn], known, weights)
+    if not variance > 0:
+        return Finding(NAME, 0, None, "too few events of each article")
+    from scipy.special import ndtr
+
+    held_out = int((~learn).sum())
+    text = (
+        f"a classifier predicts the article of {hits / held_out:.2%} of {held_out:,} held-out "
+        f"events, where chance gives {chance / held_out:.2%}"
+    )
+    return Finding(NAME, held_out, float(ndtr(-total / np.sqrt(variance))), text)
+
+
+def _features(log: EventLog, rows: Rows) -> npt.NDArray[np.float32]:
+    """(n, up to 2 MAX_FEATURES) scaled, cut, and with the squares of those that are not binary."""
+    users = take_contexts(log.users, rows)
+    if isinstance(users, SparseContexts):
+        share = np.bincount(users.indices, minlength=users.dimension) / len(rows)
+        chosen = np.sort(np.argsort(-share * (1 - share), kind="stable")[:MAX_FEATURES])
+        column = np.full(users.dimension, -1)
+        column[chosen] = np.arange(len(chosen))
+        on = column[users.indices]
+        row = np.repeat(np.arange(len(rows)), np.diff(users.indptr))
+        x = np.zeros((len(rows), len(chosen)), np.float32)
+        x[row[on >= 0], on[on >= 0]] = 1
+        return _scaled(x)
+    spread = users.std(axis=0, dtype=np.float64)
+    chosen = np.sort(np.argsort(spread == 0, kind="stable")[:MAX_FEATURES])
+    x = _scaled(users[:, chosen])
+    ends = np.abs(np.abs(x) - np.abs(x).mean(axis=0)).max(axis=0, initial=0)
+    return np.concatenate((x, _scaled(x[:, ends > 1e-3] ** 2)), axis=1)
+
+
+def _scaled(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    center, spread = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
+    varied = spread > 1e-6 * np.maximum(np.abs(center), 1e-30)
+    z = (x[:, varied] - center[varied]) / spread[varied]
+    return np.asarray(np.clip(z, -CUT, CUT), np.float32)
+
+
+def _fit(log: EventLog, rows: Rows, x: npt.NDArray[np.float32]) -> tuple[Any, Floats]:
+    """(A,) the column of each article, or -1; and (columns, features) weights."""
+    from scipy.sparse import csr_array
+
+    pool, place = log.pool[rows], log.pool_offsets[log.pool[rows]] + log.position[rows]
+    shown = log.pool_members[place]
+    used, inverse = np.unique(pool, return_inverse=True)
+    sizes = log.pool_sizes[used]
+    members = np.concatenate([log.pool_members[a:b] for a, b in _ends(log, used)])
+    times = np.bincount(inverse, minlength=len(used))
+    expected = np.bincount(members, np.repeat(times / sizes, sizes), len(log.article_ids))
+    chosen = np.argsort(-expected, kind="stable")[:MAX_ARTICLES]
+    known = np.full(len(log.article_ids), -1)
+    known[chosen] = np.arange(len(chosen))
+
+    ones, row = np.ones(len(rows)), np.arange(len(rows))
+    mine = known[shown]
+    seen = csr_array((ones[mine >= 0], (mine[mine >= 0], row[mine >= 0])), (len(chosen), len(rows)))
+    by_pool = csr_array((ones, (inverse, row)), (len(used), len(rows))) @ x
+    column = known[members]
+    share, of_pool = np.repeat(1.0 / sizes, sizes), np.repeat(np.arange(len(used)), sizes)
+    listed = csr_array(
+        (share[column >= 0], (column[column >= 0], of_pool[column >= 0])), (len(chosen), len(used))
+    )
+    gradient = seen @ x - listed @ by_pool
+    covariance = np.cov(x, rowvar=False).reshape(x.shape[1], x.shape[1])
+    ridge = covariance + 0.01 * np.eye(len(covariance))
+    step = np.linalg.solve(ridge, gradient.T).T
+    return known, np.asarray(step / (expected[chosen] + 10)[:, None])
+
+
+def _ends(log: EventLog, pools: npt.NDArray[Any]) -> list[tuple[int, int]]:
+    return list(zip(log.pool_offsets[pools], log.pool_offsets[pools + 1], strict=True))
+
+
+def _score(
+    log: EventLog, rows: Rows, x: npt.NDArray[np.float32], known: Any, weights: Floats
+) -> tuple[float, float, int, float]:
+    """Sums over the events: shown score less the mean, its variance, hits, and hits by chance."""
+    total = variance = chance = 0.0
+    hits = 0
+    articles = max(1, len(weights))
+    for start, stop in blocks(len(rows), max(1, (1 << 22) // articles)):
+        each = np.concatenate((x[start:stop] @ weights.T, np.zeros((stop - start, 1))), axis=1)
+        pool = log.pool[rows[start:stop]]
+        sizes = log.pool_sizes[pool]
+        first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+        event = np.repeat(np.arange(stop - start), sizes)
+        place = np.arange(len(event)) - first[event] + log.pool_offsets[pool][event]
+        score = each[event, known[log.pool_members[place]]]  # -1, the last column: 0
+        mean = np.add.reduceat(score, first) / sizes
+        own = score[first + log.position[rows[start:stop]]]
+        total += float((own - mean).sum())
+        variance += float((np.add.reduceat(score**2, first) / sizes - mean**2).clip(0).sum())
+        hits += int((own >= np.maximum.reduceat(score, first)).sum())
+        chance += float((1.0 / sizes).sum())
+    return total, variance, hits, chance
