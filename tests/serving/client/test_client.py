@@ -132,6 +132,28 @@ def test_a_removal_whose_answer_was_lost_succeeds(demo: Served) -> None:
             client.remove_article("front", "gone")
 
 
+def test_a_copy_of_an_edit_that_was_delayed_brings_no_article_back(demo: Served) -> None:
+    held: list[bytes] = []
+
+    def carry(near: socket.socket) -> None:
+        with socket.create_connection(demo.address, timeout=60) as far:
+            while request := whole(near):
+                if not held:
+                    held.append(request)  # it is on its way for a while
+                    return
+                far.sendall(request)
+                near.sendall(whole(far))
+
+    with serving(carry) as url, ts.Client(url, demo.key) as client:
+        client.put_article("front", "zombie", AN_ARTICLE)
+        client.remove_article("front", "zombie")
+        with socket.create_connection(demo.address, timeout=60) as late:
+            late.sendall(held[0])
+            assert b" 409 " in whole(late).splitlines()[0]
+        with pytest.raises(ApiError, match="has no article"):
+            client.article("front", "zombie")
+
+
 def test_an_api_error_is_raised_with_its_reason(demo: Served) -> None:
     with ts.Client(demo.url, "ts_wrong") as client, pytest.raises(ApiError) as caught:
         client.decide(USER)

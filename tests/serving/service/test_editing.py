@@ -20,8 +20,11 @@ from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.http.views import VIEWS_PER_TURN, article_views
 from topstory.serving.journal.clock import as_datetime
-from topstory.serving.journal.records import ArticleFacts
+from topstory.serving.journal.records import ArticleFacts, Placed
 from topstory.serving.service.service import Service
+from topstory.serving.state import pool
+from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.upkeep.keeper import Keeper
 
 USER = (0.2, 0.3, 0.5, 1.0)
 
@@ -155,5 +158,77 @@ def test_features_that_do_not_fit_are_refused_before_they_are_journalled(tmp_pat
                 await service.put_article("front", "never", out)
             assert refused(caught) == (422, "bad_article")
         assert service.state.number == number
+
+    run(config(tmp_path), work)
+
+
+def test_an_edit_that_comes_again_changes_nothing(tmp_path: Path) -> None:
+    """A copy of a PUT that was delayed on its way, until after the DELETE: also after restarts."""
+    said = ArticleRequest(title="first")
+
+    async def edited(service: Service) -> None:
+        await service.put_article("front", "a", said, "put-1")
+        await service.put_article("front", "a", said, "put-1")
+        await service.remove_article("front", "a", "remove-1")
+
+    async def late(service: Service) -> None:
+        for _ in range(2):
+            with pytest.raises(ApiError) as caught:
+                await service.put_article("front", "a", said, "put-1")
+            assert refused(caught) == (409, "edit_superseded")
+        await service.remove_article("front", "a", "remove-1")
+        assert not service.state.pools["front"].articles
+        for other in (
+            service.put_article("front", "b", said, "put-1"),
+            service.remove_article("front", "a", "put-1"),
+        ):
+            with pytest.raises(ApiError) as caught:
+                await other
+            assert refused(caught) == (409, "edit_conflict")
+
+    async def again(service: Service) -> None:
+        await late(service)
+        await service.put_article("front", "a", said, "put-2")
+        await service.remove_article("front", "a", "remove-1")  # late, too
+        assert list(service.state.pools["front"].articles) == ["a"]
+        await Keeper(service, Snapshots(tmp_path / "snapshots")).snapshot()
+
+    async def from_snapshot(service: Service) -> None:
+        await service.put_article("front", "a", ArticleRequest(title="other"), "put-2")
+        assert service.state.pools["front"].articles["a"].facts.title == "first"
+        with pytest.raises(ApiError) as caught:
+            await service.remove_article("front", "a", "put-1")
+        assert refused(caught) == (409, "edit_conflict")
+
+    settings = config(tmp_path)
+    run(settings, edited)
+    run(settings, late)
+    run(settings, again)
+    run(settings, from_snapshot)
+
+
+def test_copies_of_an_edit_that_come_together_are_one(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        said = ArticleRequest()
+        edits = [
+            service.put_article("front", "a", said, "put"),
+            service.put_article("front", "a", said, "put"),
+            service.remove_article("front", "a", "remove"),
+            service.put_article("front", "a", said, "put"),
+        ]
+        await asyncio.gather(*edits, return_exceptions=True)
+        placed = [each.record for each, _ in service.journal.read() if type(each.record) is Placed]
+        assert len(placed) == 1
+
+    run(config(tmp_path), work)
+
+
+def test_the_ids_of_edits_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "MAX_EDITS", 3)
+
+    async def work(service: Service) -> None:
+        for number in range(5):
+            await service.put_article("front", "a", ArticleRequest(), f"put-{number}")
+        assert list(service.state.pools["front"].edits) == ["put-2", "put-3", "put-4"]
 
     run(config(tmp_path), work)

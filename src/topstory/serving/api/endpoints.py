@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
+
+from msgspec import Meta
 
 from topstory.serving.api.messages import (
     Acknowledged,
@@ -52,6 +54,7 @@ class Endpoint(Generic[T]):
     compiles: bool = False  # the first call may wait for the compiler
     idempotent: bool = False  # for POST and PATCH: repeating a request has no further effect
     id_field: str | None = None  # of the body: the id by which the service knows a repeated request
+    keyed: bool = False  # takes an Idempotency-Key, by which the service knows a repeated request
     repeated_reason: str | None = None  # this error on a retry means that an earlier try succeeded
 
     @property
@@ -78,6 +81,8 @@ class Endpoint(Generic[T]):
 
 # Types of the parameters in paths; others are plain strings.
 PARAMETERS: dict[str, Any] = {"article": ArticleId}
+IDEMPOTENCY_KEY = "Idempotency-Key"  # the header
+EditKey = Annotated[str, Meta(min_length=1, max_length=128)]
 
 DECIDE = Endpoint(
     name="decide",
@@ -127,6 +132,7 @@ PUT_ARTICLE = Endpoint(
     request=ArticleRequest,
     response=ArticleView,
     compiles=True,
+    keyed=True,
 )
 REMOVE_ARTICLE = Endpoint(
     name="remove_article",
@@ -135,6 +141,7 @@ REMOVE_ARTICLE = Endpoint(
     role="edit",
     summary="Remove an article and what was learned about it",
     response=RemovedAnswer,
+    keyed=True,
     repeated_reason="unknown_article",
 )
 STATS = Endpoint(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
 import msgspec
 
-from topstory.serving.api.endpoints import BY_NAME, DECIDE, Endpoint
+from topstory.serving.api.endpoints import BY_NAME, DECIDE, IDEMPOTENCY_KEY, Endpoint
 from topstory.serving.api.errors import ApiError, ErrorAnswer
 from topstory.serving.api.messages import Decision
 
@@ -27,6 +27,7 @@ class Call(Generic[T]):
     path: str
     body: bytes = b""
     many: bool = False  # the body is an array of requests
+    headers: Mapping[str, str] = field(default_factory=dict)  # the same for all tries
 
     def answer(self, status: int, body: bytes, repeated: bool) -> T | None:
         """The decoded response; None if an earlier try had succeeded. Raises API errors."""
@@ -65,7 +66,8 @@ def call(endpoint: Endpoint[T], body: Any = None, /, **parameters: str) -> Call[
         field = endpoint.id_field
         body = [_with_id(each, field) for each in body] if many else _with_id(body, field)
     content = b"" if body is None else msgspec.json.encode(body, enc_hook=float)  # NumPy's numbers
-    return Call(endpoint, path, content, many)
+    headers = {IDEMPOTENCY_KEY: uuid4().hex} if endpoint.keyed else {}
+    return Call(endpoint, path, content, many, headers)
 
 
 def _one_of_many(part: msgspec.Raw, kind: type[T]) -> T | ErrorAnswer:

@@ -51,6 +51,7 @@ class ServiceAddress:
             "method": call.endpoint.method,
             "url": self.url,
             "content": call.body,
+            "headers": call.headers,
             "timeout": timeout,
             "extensions": {"target": target, "trace": trace},
         }

@@ -12,7 +12,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from topstory.serving.api.endpoints import ENDPOINTS, PARAMETERS, Endpoint
+from topstory.serving.api.endpoints import (
+    ENDPOINTS,
+    IDEMPOTENCY_KEY,
+    PARAMETERS,
+    EditKey,
+    Endpoint,
+)
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import (
     ArticleRequest,
@@ -37,8 +43,8 @@ Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]  # startup to shut
 class AdminRoutes:
     """The handlers, named as in `ENDPOINTS`.
 
-    A handler takes the parameters of its path, and `body` if the endpoint has one. It returns a
-    record, or a response if the status is not 200 or the body not JSON.
+    A handler takes the parameters of its path, `body` if the endpoint has one, and `edit` if it is
+    keyed. It returns a record, or a response if the status is not 200 or the body not JSON.
     """
 
     def __init__(self, service: Service, keeper: Keeper, keys: Keys, metrics: Metrics) -> None:
@@ -64,14 +70,16 @@ class AdminRoutes:
         self._service.commits.check_state()
         return article_view(self._service, pool, article)
 
-    async def put_article(self, pool: str, article: str, body: ArticleRequest) -> ArticleView:
+    async def put_article(
+        self, pool: str, article: str, body: ArticleRequest, edit: str | None
+    ) -> ArticleView:
         """Add or change an article."""
-        await self._service.put_article(pool, article, body)
+        await self._service.put_article(pool, article, body, edit)
         return article_view(self._service, pool, article)
 
-    async def remove_article(self, pool: str, article: str) -> RemovedAnswer:
+    async def remove_article(self, pool: str, article: str, edit: str | None) -> RemovedAnswer:
         """Remove an article."""
-        await self._service.remove_article(pool, article)
+        await self._service.remove_article(pool, article, edit)
         return RemovedAnswer(pool, article)
 
     async def stats(self) -> Stats:
@@ -117,6 +125,8 @@ class AdminRoutes:
             arguments = {name: _parameter(request, name) for name in endpoint.parameters}
             if decoder is not None and body is not None:
                 arguments["body"] = decoded(decoder, body)
+            if endpoint.keyed:
+                arguments["edit"] = _edit_key(request)
             answer = await handle(**arguments)
             return answer if isinstance(answer, Response) else _json(answer)
 
@@ -135,6 +145,16 @@ def _parameter(request: Request, name: str) -> Any:
         raise ApiError(422, "bad_request", f"{name}: {error}") from None
     except UnicodeEncodeError:
         raise ApiError(422, "bad_request", f"{name}: not valid UTF-8") from None
+
+
+def _edit_key(request: Request) -> str | None:
+    value = request.headers.get(IDEMPOTENCY_KEY)
+    if value is None:
+        return None
+    try:
+        return msgspec.convert(value, EditKey)
+    except msgspec.ValidationError as error:
+        raise ApiError(422, "bad_request", f"{IDEMPOTENCY_KEY}: {error}") from None
 
 
 def _json(record: Any, status: int = 200) -> Response:

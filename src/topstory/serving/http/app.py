@@ -96,7 +96,7 @@ def with_cors(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
         app,
         allow_origins=origins,
         allow_methods=sorted({each.method for each in ENDPOINTS}, key=METHODS.index),
-        allow_headers=["authorization", "content-type"],
+        allow_headers=["authorization", "content-type", "idempotency-key"],
         max_age=600,
     )
 

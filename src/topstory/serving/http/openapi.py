@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from topstory.serving.api.endpoints import ENDPOINTS, PARAMETERS, Endpoint
+from topstory.serving.api.endpoints import ENDPOINTS, IDEMPOTENCY_KEY, PARAMETERS, EditKey, Endpoint
 from topstory.serving.api.errors import ErrorAnswer
 from topstory.serving.config.schema import LimitsConfig
 
@@ -82,6 +82,15 @@ def _operation(
     if endpoint.role is not None:
         operation["security"] = [{"key": []}]
         operation["description"] = f"Requires a key with the role `{endpoint.role}`."
+    if endpoint.keyed:
+        operation["parameters"] = [
+            {
+                "name": IDEMPOTENCY_KEY,
+                "in": "header",
+                "description": "an id of this edit; a request with the same one changes nothing",
+                "schema": msgspec.json.schema(EditKey),
+            }
+        ]
     if request is not None:
         operation["requestBody"] = {
             "required": True,

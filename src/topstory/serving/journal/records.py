@@ -44,6 +44,7 @@ class Placed(Record, frozen=True):
 
     pool: str
     article: ArticleFacts
+    edit: str | None = None  # the client's id of this edit
 
 
 class Removed(Record, frozen=True):
@@ -51,6 +52,7 @@ class Removed(Record, frozen=True):
 
     pool: str
     article: str
+    edit: str | None = None  # the client's id of this edit
 
 
 class Decided(Record, frozen=True):

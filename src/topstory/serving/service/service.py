@@ -25,7 +25,7 @@ from topstory.serving.service.replies import Awaited
 from topstory.serving.service.sequencer import Sequencer
 from topstory.serving.state.data_folder import DataFolder
 from topstory.serving.state.decider import Decider
-from topstory.serving.state.pool import Pool
+from topstory.serving.state.pool import Pool, edit_of
 from topstory.serving.state.warm_up import warm_up
 
 
@@ -69,7 +69,12 @@ class Service:
 
     # -- editing --
 
-    async def put_article(self, pool: str, article: str, request: ArticleRequest) -> None:
+    # An edit with the client's id is made once. One that comes again, perhaps after other edits,
+    # changes nothing: else a copy that was delayed on its way could undo them.
+
+    async def put_article(
+        self, pool: str, article: str, request: ArticleRequest, edit: str | None = None
+    ) -> None:
         """Add an article or change it; this holds when the call returns."""
         decider = self.decider(pool)
         found = decider.pool
@@ -78,21 +83,30 @@ class Service:
             _check(found, facts)
             await asyncio.to_thread(warm_up, found, decider.traffic, facts)
         await self.sequencer.edit_turn(pool)
+        record = Placed(pool, facts, edit)
+        if _was_made(found, record):
+            if article not in found.articles:
+                message = f"this edit was made before, and article {article!r} was removed since"
+                raise ApiError(409, "edit_superseded", message)
+            return
         known = article in found.articles
         if not known and len(found.articles) >= self.config.limits.articles:
             raise ApiError(
                 409, "too_many_articles", f"pool {pool!r} holds {len(found.articles)} articles"
             )
         _check(found, facts)
-        await self.sequencer.edit(Placed(pool, facts))
+        await self.sequencer.edit(record)
 
-    async def remove_article(self, pool: str, article: str) -> None:
+    async def remove_article(self, pool: str, article: str, edit: str | None = None) -> None:
         """Remove an article and what was learned of it; this holds when the call returns."""
         found = self.decider(pool).pool
         await self.sequencer.edit_turn(pool)
+        record = Removed(pool, article, edit)
+        if _was_made(found, record):
+            return
         if article not in found.articles:
             raise unknown_article(pool, article)
-        await self.sequencer.edit(Removed(pool, article))
+        await self.sequencer.edit(record)
 
     def decider(self, pool: str) -> Decider:
         """The decider of a pool."""
@@ -109,6 +123,15 @@ class Service:
     def close(self) -> None:
         """End the threads; drain the commits first."""
         self.ledger.close()
+
+
+def _was_made(pool: Pool, record: Placed | Removed) -> bool:
+    """Whether the edit of this id was made before; ApiError if that was another one."""
+    made = None if record.edit is None else pool.edits.get(record.edit)
+    if made is not None and made != edit_of(record):
+        message = f"this Idempotency-Key was used for another edit ({made}): use a new one"
+        raise ApiError(409, "edit_conflict", message)
+    return made is not None
 
 
 def _check(pool: Pool, facts: ArticleFacts) -> None:

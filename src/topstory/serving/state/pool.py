@@ -10,11 +10,12 @@ import numpy as np
 
 from topstory.kernels.compilation import Floats, Slots
 from topstory.policies import Policy
-from topstory.serving.journal.records import ArticleFacts, Decided
+from topstory.serving.journal.records import ArticleFacts, Decided, Placed, Removed
 from topstory.serving.state.tally import Tally, segment_of
 from topstory.serving.state.update_batch import SHOWN, UpdateBatch
 
 FOREVER = 2**63 - 1
+MAX_EDITS = 10_000  # whose ids are remembered
 
 
 class Article(msgspec.Struct):
@@ -54,6 +55,7 @@ class Pool:
         self.tally = Tally.empty(self.segments)
         if len(policy.model.roster):
             policy.model.see(dimension)
+        self.edits: dict[str, str] = {}  # by the client's id: what was done
         self._listing: Listing | None = None
         self._unpack = Struct(f"<{dimension}d").unpack
         self._updates = UpdateBatch(dimension)
@@ -93,6 +95,13 @@ class Pool:
         if self.articles.pop(article, None) is not None:
             self.policy.remove_article(article)
         self._listing = None
+
+    def remember_edit(self, edit: str | None, what: str) -> None:
+        """Keep the client's id of an edit: the same edit that comes again changes nothing."""
+        if edit is not None:
+            self.edits[edit] = what
+            if len(self.edits) > MAX_EDITS:
+                del self.edits[next(iter(self.edits))]
 
     def show(self, decided: Decided) -> bool:
         """Count an impression, the first half of a trial. Returns whether the policy learns of it.
@@ -164,6 +173,13 @@ class Pool:
         roster = self.policy.model.roster
         slots = np.array([roster.slot(article) for article in ids], np.int32)
         return Listing(ids, slots, begins, ends, np.empty(len(ids)), np.empty(len(ids)))
+
+
+def edit_of(record: Placed | Removed) -> str:
+    """What an edit does: to be compared with one that has the same id."""
+    if isinstance(record, Placed):
+        return f"put {record.article.id}"
+    return f"remove {record.article}"
 
 
 def _count(facts: ArticleFacts) -> int:

@@ -41,6 +41,7 @@ class PoolFacts(msgspec.Struct, frozen=True):
     tally: Tally
     checksum: str  # of the policy's file
     taught: int | None = None  # missing in snapshots of earlier versions
+    edits: dict[str, str] = {}  # msgspec gives each a dict of its own; missing in earlier versions
 
 
 class Contents(msgspec.Struct, frozen=True):
@@ -79,7 +80,7 @@ class StateCopy:
     def of(cls, state: State) -> StateCopy:
         """Copy what is going to change."""
         facts = {
-            name: msgspec.json.encode([pool.articles, pool.tally, pool.taught])
+            name: msgspec.json.encode([pool.articles, pool.tally, pool.taught, pool.edits])
             for name, pool in state.pools.items()
         }
         policies = {name: pool.policy.copy() for name, pool in state.pools.items()}
@@ -136,10 +137,10 @@ class Snapshots:
         for name, policy in copy.policies.items():
             path = folder / f"{name}.safetensors"
             policy.save(path)
-            articles, tally, taught = msgspec.json.decode(copy.facts[name])
+            articles, tally, taught, edits = msgspec.json.decode(copy.facts[name])
             pools[name] = {
                 **{"articles": articles, "tally": tally},
-                **{"checksum": checksum(path), "taught": taught},
+                **{"checksum": checksum(path), "taught": taught, "edits": edits},
             }
         contents = msgspec.json.encode(
             {
@@ -177,7 +178,7 @@ class Snapshots:
                 raise ValueError(f"{path.name}: damaged: the checksum does not match")
             taught = contents.at if facts.taught is None else facts.taught
             pool = Pool(name, Policy.load(path), contents.dimension, taught)
-            pool.articles, pool.tally = facts.articles, facts.tally
+            pool.articles, pool.tally, pool.edits = facts.articles, facts.tally, facts.edits
             state.pools[name] = pool
         return state
 

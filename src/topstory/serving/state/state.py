@@ -20,7 +20,7 @@ from topstory.serving.journal.records import (
     Removed,
     TailLost,
 )
-from topstory.serving.state.pool import Pool
+from topstory.serving.state.pool import Pool, edit_of
 
 MAX_BATCH = 4096  # records whose trials are learned together
 
@@ -69,10 +69,13 @@ class State:
         record: Placed | Removed | Opened | Configured | TailLost | ClockSet,
         start: Start,
     ) -> None:
-        if isinstance(record, Placed):
-            self.pools[record.pool].place(record.article, entry.number)
-        elif isinstance(record, Removed):
-            self.pools[record.pool].remove(record.article)
+        if isinstance(record, Placed | Removed):
+            pool = self.pools[record.pool]
+            if isinstance(record, Placed):
+                pool.place(record.article, entry.number)
+            else:
+                pool.remove(record.article)
+            pool.remember_edit(record.edit, edit_of(record))
         elif isinstance(record, Opened):
             self.pools[record.pool] = Pool(record.pool, start(record), self.dimension, entry.at)
         elif isinstance(record, Configured):
