@@ -105,7 +105,7 @@ async def visits(service: Service, count: int, seed: int = 0, paid: float = 0.5)
 def stopped(service: Service) -> list[int]:
     """Stop the service's clock; the time is what the list says."""
     wall = [service.clock.now() + SECOND]
-    service.ledger.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: 0)
+    service.ledger.clock = Clock(service.clock.now(), wall=lambda: wall[0], steady=lambda: wall[0])
     return wall
 
 

@@ -8,14 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.serving.making import Made, add_articles, config, run
+from tests.serving.making import Made, add_articles, config, folded, run
 
-from topstory.serving.api.messages import DecideRequest, FeedbackRequest
-from topstory.serving.journal.clock import SECOND, Clock
+from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.journal.clock import MAX_JUMP, SECOND, Clock, as_datetime
 from topstory.serving.journal.journal import JournalError
-from topstory.serving.journal.records import Entry, Paid
+from topstory.serving.journal.records import ClockSet, Entry, Paid
 from topstory.serving.journal.sqlite import SqliteJournal
 from topstory.serving.service.service import Service
+from topstory.serving.state.data_folder import StartOptions, open_folder
 from topstory.serving.upkeep.keeper import DAY
 
 USER = (0.2, 0.3, 0.5, 1.0)
@@ -38,6 +39,7 @@ def test_time_in_the_journal_never_goes_back(tmp_path: Path) -> None:
     assert clock.now() == 1_002 * SECOND
     assert clock.ahead == 502 * SECOND
     wall[0] += 600 * SECOND
+    steady[0] += 90 * SECOND
     assert clock.now() == 1_100 * SECOND
     assert clock.ahead == 0
 
@@ -59,6 +61,68 @@ def test_time_in_the_journal_never_goes_back(tmp_path: Path) -> None:
     times = [entry.at for entry, _ in made.folder.journal.read()]
     made.crash()
     assert times == sorted(times)
+
+
+def test_a_clock_that_jumps_ahead_is_not_followed(caplog: pytest.LogCaptureFixture) -> None:
+    wall, steady = [1_000 * SECOND], [0]
+    clock = Clock(0, lambda: wall[0], lambda: steady[0])
+    wall[0] += MAX_JUMP
+    assert clock.now() == 1_060 * SECOND  # that far it is
+    wall[0] += DAY
+    steady[0] += 2 * SECOND
+    for _ in range(2):
+        assert clock.now() == 1_062 * SECOND
+    assert clock.behind == DAY - 2 * SECOND
+    assert caplog.text.count("jumped 86398 seconds ahead") == 1
+    wall[0] -= DAY - 2 * SECOND
+    steady[0] += SECOND
+    assert clock.now() == 1_063 * SECOND
+    assert clock.behind == 0
+    wall[0] += 30 * DAY  # the machine slept, by both clocks
+    steady[0] += 30 * DAY
+    assert clock.now() == 30 * DAY + 1_063 * SECOND
+
+
+def test_a_clock_a_day_ahead_for_a_moment_shows_no_embargoed_article(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        wall, steady = [service.clock.now()], [0]
+        service.ledger.clock = Clock(wall[0], lambda: wall[0], lambda: steady[0])
+        await service.put_article("front", "now", ArticleRequest())
+        later = ArticleRequest(begins=as_datetime(wall[0] + DAY // 2))
+        await service.put_article("front", "later", later)
+        for jump in (DAY, -DAY):
+            wall[0] += jump
+            steady[0] += SECOND
+            made = await service.decide(DecideRequest(user=USER, slots=2))
+            assert made.ranking == ("now",)
+
+    run(config(tmp_path), work)
+
+
+def test_an_operator_can_set_the_journals_time_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a start with a clock that was a day ahead."""
+    settings = config(tmp_path)
+
+    async def tomorrow(service: Service) -> None:
+        service.ledger.clock = Clock(service.clock.now() + DAY)
+        await add_articles(service, 1)
+
+    run(settings, tomorrow)
+    made = Made(settings)
+    assert "seconds ahead of the system clock" in caplog.text
+    assert made.service.clock.ahead > DAY - 3600 * SECOND
+    made.crash()
+    before = Clock().now()
+    folder = open_folder(settings, StartOptions(set_clock_back=True))
+    assert before <= folder.state.at <= Clock().now()
+    assert [type(e.record) for e, _ in folder.journal.read()][-1] is ClockSet
+    folder.close()
+    made = Made(settings)
+    assert made.service.clock.ahead < 3600 * SECOND
+    made.crash()
+    assert folded(settings).at == made.service.state.at
 
 
 def test_another_process_that_comes_and_goes_leaves_the_log_of_commits_alone(

@@ -168,7 +168,7 @@ def test_an_archive_that_was_interrupted_holds_no_event_twice(
     async def work(service: Service) -> None:
         keeper = Keeper(service, Snapshots(tmp_path / "snapshots"))
         wall = [service.clock.now()]
-        service.ledger.clock = Clock(0, wall=lambda: wall[0], steady=lambda: 0)
+        service.ledger.clock = Clock(0, wall=lambda: wall[0], steady=lambda: wall[0])
         await service.put_article("front", "article-0", ArticleRequest(features=(1, 0, 1)))
         for half in range(2):
             for _ in range(3):

@@ -45,6 +45,14 @@ def serve(
             help="Start though the journal has lost its last records, and record the loss in it.",
         ),
     ] = False,
+    set_clock_back: Annotated[
+        bool,
+        typer.Option(
+            "--set-clock-back",
+            help="If the journal's time is ahead of the system clock, set it back, and record that "
+            "in the journal.",
+        ),
+    ] = False,
     check_config: Annotated[
         bool, typer.Option("--check-config", help="Check the configuration and exit.")
     ] = False,
@@ -78,5 +86,5 @@ def serve(
     from topstory.serving.server import serve as run
     from topstory.serving.state.data_folder import StartOptions
 
-    options = StartOptions(standby=standby, accept_lost_tail=accept_lost_tail)
+    options = StartOptions(standby, accept_lost_tail, set_clock_back)
     run(settings, lambda line: typer.echo(line), options)

@@ -83,6 +83,13 @@ class Metrics(Collector):
                 ),
                 service.clock.ahead / SECOND,
             ),
+            (
+                *(
+                    "clock_behind_seconds",
+                    "how far the journal's clock is behind a system clock that jumped ahead",
+                ),
+                service.clock.behind / SECOND,
+            ),
             ("remembered_decisions", "recent decisions in memory", len(service.recent)),
         ):
             yield GaugeMetricFamily(f"topstory_{name}", help_text, value=float(value))

@@ -1,19 +1,31 @@
 """The journal's time: microseconds since 1970, and never less than before."""
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 
 SECOND = 1_000_000  # in microseconds
+MAX_JUMP = 60 * SECOND  # the system clock is followed that far at once
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+log = logging.getLogger("topstory.serving")
+# It counts while the machine sleeps, too, if the system has such a clock: then waking is no jump.
+_steady: Callable[[], int] = (
+    partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
+    if hasattr(time, "CLOCK_BOOTTIME")
+    else time.monotonic_ns
+)
 
 
 class Clock:
     """Microseconds since 1970, never less than before, not even than before a restart.
 
     If the system clock is set back, this one goes on from where it was, at its ordinary pace,
-    until the system clock has caught up. So feedback windows stay as long as promised.
+    until the system clock has caught up. So feedback windows stay as long as promised. If it is
+    set ahead by more than `MAX_JUMP` while the service runs, this one does not follow: the journal
+    would keep that time, though the system clock may be wrong. A start follows it.
 
     >>> clock = Clock(after=2_000, wall=lambda: 1_000, steady=lambda: 0)
     >>> clock.now(), clock.ahead
@@ -29,20 +41,40 @@ class Clock:
         """Args: the first time, and clocks in microseconds other than the system's."""
         # In nanoseconds, as the system's: every request asks them, without a call in between.
         self._wall = time.time_ns if wall is None else lambda: wall() * 1000
-        self._steady = time.monotonic_ns if steady is None else lambda: steady() * 1000
-        self._last, self._at = after, self._steady() // 1000
+        self._steady = _steady if steady is None else lambda: steady() * 1000
+        self._last, self._at = max(after, self._wall() // 1000), self._steady() // 1000
+        self._held = False  # whether the system clock was last seen too far ahead
 
     def now(self) -> int:
         """The time."""
         steady = self._steady() // 1000
-        self._last = max(self._wall() // 1000, self._last + steady - self._at)
-        self._at = steady
-        return self._last
+        ours, wall = self._last + steady - self._at, self._wall() // 1000
+        if wall - ours > MAX_JUMP:
+            self._hold(wall - ours)
+        elif wall > ours:
+            ours, self._held = wall, False
+        self._last, self._at = ours, steady
+        return ours
+
+    def _hold(self, jump: int) -> None:
+        if not self._held:
+            log.error(
+                "the system clock jumped %d seconds ahead: the journal's time does not follow. If "
+                "the clock is right now, restart the service",
+                jump // SECOND,
+            )
+        self._held = True
 
     @property
     def ahead(self) -> int:
         """How far this time is ahead of the system clock."""
         return max(0, self.now() - self._wall() // 1000)
+
+    @property
+    def behind(self) -> int:
+        """How far this time is behind the system clock, which it did not follow."""
+        now, wall = self.now(), self._wall() // 1000
+        return wall - now if wall - now > MAX_JUMP else 0
 
 
 @lru_cache(maxsize=64)  # all decisions that are made together expire together

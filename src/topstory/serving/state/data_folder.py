@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,16 +22,18 @@ from topstory.serving.config.feature_model import (
 from topstory.serving.config.loading import BadConfig, policy_parameters
 from topstory.serving.config.schema import Config, PolicyConfig, plain
 from topstory.serving.journal.chain import Head
-from topstory.serving.journal.clock import Clock
+from topstory.serving.journal.clock import MAX_JUMP, SECOND, Clock
 from topstory.serving.journal.connect import FILE, own_journal
 from topstory.serving.journal.head_file import HEAD, HeadFile, read_head
 from topstory.serving.journal.journal import Journal
-from topstory.serving.journal.records import AnyRecord, Configured, Entry, Placed
+from topstory.serving.journal.records import AnyRecord, ClockSet, Configured, Entry, Placed
 from topstory.serving.state.demo_articles import demo_articles
 from topstory.serving.state.lost_tail import accept_lost_tail, check_tail
 from topstory.serving.state.recovery import Starts, check_fits, recover
 from topstory.serving.state.snapshots import Snapshots
 from topstory.serving.state.state import Start, State
+
+log = logging.getLogger("topstory.serving")
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class StartOptions:
 
     standby: bool = False  # wait until the owner of the journal is gone
     accept_lost_tail: bool = False  # go on though the journal has lost its last records
+    set_clock_back: bool = False  # set the journal's time back to the system clock's
 
 
 NOTHING_ALLOWED = StartOptions()
@@ -80,6 +85,7 @@ def open_folder(config: Config, options: StartOptions = NOTHING_ALLOWED) -> Data
         head_file = undo.enter_context(closing(HeadFile(folder / HEAD)))
         state = recover(journal, snapshots, starts, config.context)
         check_fits(state, config)
+        _check_clock(state, journal, starts, options.set_clock_back)
         _record_changes(state, journal, starts, config)
         for name in config.pools:
             _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
@@ -113,6 +119,22 @@ def _check_there(config: Config, snapshots: Snapshots, remembered: Head | None) 
         )
 
 
+def _check_clock(state: State, journal: Journal, starts: Starts, set_back: bool) -> None:
+    """Report a journal that is ahead of the system clock, or set its time back."""
+    ahead = Clock(after=state.at).ahead
+    if ahead <= MAX_JUMP:
+        return
+    if not set_back:
+        log.error(
+            "the journal's time is %d seconds ahead of the system clock: articles appear and "
+            "expire too early. If the clock is right now, restart once with --set-clock-back",
+            ahead // SECOND,
+        )
+        return
+    _append(state, journal, starts, [ClockSet(state.at)], Clock().now())
+    log.warning("the journal's time was set back by %d seconds", ahead // SECOND)
+
+
 def _record_changes(state: State, journal: Journal, starts: Starts, config: Config) -> None:
     """Append what is new in the configuration to the journal, and apply it to the state."""
     records: list[AnyRecord] = []
@@ -125,11 +147,17 @@ def _record_changes(state: State, journal: Journal, starts: Starts, config: Conf
             if config.demo:
                 records += [Placed(name, facts) for facts in demo_articles()]
     if records:
-        number, _ = journal.last()
-        at = Clock(after=state.at).now()
-        entries = [Entry(number + 1 + i, at, record) for i, record in enumerate(records)]
-        journal.append(entries)
-        state.apply(((entry, None) for entry in entries), starts.policy)
+        _append(state, journal, starts, records, Clock(after=state.at).now())
+
+
+def _append(
+    state: State, journal: Journal, starts: Starts, records: Sequence[AnyRecord], at: int
+) -> None:
+    """Append records to the journal, and apply them to the state."""
+    number, _ = journal.last()
+    entries = [Entry(number + 1 + i, at, record) for i, record in enumerate(records)]
+    journal.append(entries)
+    state.apply(((entry, None) for entry in entries), starts.policy)
 
 
 def _explore_as_configured(policy: Policy, wanted: PolicyConfig, pool: str) -> None:

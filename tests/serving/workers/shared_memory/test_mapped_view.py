@@ -42,7 +42,7 @@ class Wall:
         self.at = at
 
     def clock(self) -> Clock:
-        return Clock(wall=lambda: self.at, steady=lambda: 0)
+        return Clock(wall=lambda: self.at, steady=lambda: self.at)
 
 
 def made(policy: ts.Policy, wall: Wall) -> tuple[State, Publisher, MappedView]:
