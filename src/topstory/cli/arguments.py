@@ -24,6 +24,15 @@ Seed = Annotated[
 Bucket = Annotated[
     str, typer.Option(metavar="BUCKET", help="Bucket whose CTR decides: deployment or learning.")
 ]
+LearningShare = Annotated[
+    float,
+    typer.Option(
+        metavar="S",
+        min=0.0,
+        max=1.0,
+        help="Share of visits that learn, in the total over both buckets.",
+    ),
+]
 EngineName = Annotated[
     str, typer.Option(metavar="NAME", help="Where to run: serial, local (all cores) or ray.")
 ]
@@ -55,7 +64,7 @@ def parse_policies(
     {'ucb': {'alpha': 0.3}, 'egreedy': {'epsilon': 0.1}}
     """
     # Imported here: replay needs compiled kernels, and --help does not.
-    from topstory.evaluation.comparison import (
+    from topstory.evaluation.assignment import (
         ALL,
         assign_parameters,
         check_policies,

@@ -1,11 +1,15 @@
 """What would have happened: replay, how sure it is, and with which parameter."""
 
 from topstory.evaluation.comparison import Comparison, compare
+from topstory.evaluation.exploration import ExplorationCost, exploration_cost, total_bucket
 from topstory.evaluation.intervals import Interval
+from topstory.evaluation.lift import Lift, lift
+from topstory.evaluation.mean_bucket import MeanBucket
+from topstory.evaluation.next_period import NextPeriod, next_period
 from topstory.evaluation.prepared_log import NotUniformWarning
 from topstory.evaluation.repeats import Estimate, mean_lift, mean_relative_ctr
 from topstory.evaluation.replay import replay
-from topstory.evaluation.result import ArticleResult, Bucket, Lift, Result, Window, lift
+from topstory.evaluation.result import ArticleResult, Bucket, Result, Window
 from topstory.evaluation.retention import RetentionWarning
 from topstory.evaluation.run import Outcome, Run
 from topstory.evaluation.run_errors import RANDOM
@@ -22,8 +26,11 @@ __all__ = [
     "Claim",
     "Comparison",
     "Estimate",
+    "ExplorationCost",
     "Interval",
     "Lift",
+    "MeanBucket",
+    "NextPeriod",
     "NotUniformWarning",
     "Outcome",
     "Point",
@@ -35,14 +42,17 @@ __all__ = [
     "Window",
     "compare",
     "cost",
+    "exploration_cost",
     "grid_runs",
     "lift",
     "mean_lift",
     "mean_relative_ctr",
+    "next_period",
     "play_all",
     "replay",
     "shrunk_relative_ctrs",
     "simultaneous_lifts",
+    "total_bucket",
     "tune",
     "tuning_of",
     "warm_start",

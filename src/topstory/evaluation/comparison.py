@@ -4,14 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
+from topstory.evaluation.assignment import assign_parameters, check_policies, offset_argument
+from topstory.evaluation.exploration import (
+    LEARNING_SHARE,
+    ExplorationCost,
+    check_learning_share,
+    exploration_cost,
+    total_bucket,
+)
+from topstory.evaluation.lift import Lift, lift
+from topstory.evaluation.mean_bucket import MeanBucket
 from topstory.evaluation.prepared_log import prepared
+from topstory.evaluation.repeats import (
+    REPEATS,
+    Estimate,
+    check_repeats,
+    mean_lift,
+    mean_relative_ctr,
+)
 from topstory.evaluation.replay import check_size, replay_unwarned
-from topstory.evaluation.result import Lift, Result, lift
+from topstory.evaluation.result import Result
 from topstory.evaluation.retention import warn_if_unlikely
-from topstory.evaluation.run import BUCKETS
+from topstory.evaluation.run import BUCKETS, TOTAL
+from topstory.evaluation.simultaneous import Claim, simultaneous_lifts
 from topstory.evaluation.warm_start import WarmStart, needs_offset, warm_start
+from topstory.evaluation.winner import shrunk_relative_ctrs
 from topstory.events import EventLog
 from topstory.policies.registry import REGISTRY, policy
 
@@ -19,9 +39,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 BASELINE = "egreedy"  # what lifts are over, as in the paper's Table 1
-ALL = "all"  # stands for every registered policy
 
-Parameters = dict[str, float]
 Progress = Callable[[str, float, float], object]
 
 
@@ -30,22 +48,103 @@ class Comparison:
     """The replays of several policies, in the order given."""
 
     log: EventLog = field(repr=False)  # the events that every policy was replayed on
-    results: Mapping[str, Result] = field(repr=False)  # by policy
+    runs: Mapping[str, tuple[Result, ...]] = field(repr=False)  # by policy, one for each seed
     warm: WarmStart | None = field(repr=False)  # where the offsets come from; None: no warm policy
+    learning_share: float = LEARNING_SHARE  # of visits that learn, in totals
+
+    @property
+    def results(self) -> dict[str, Result]:
+        """The run of each policy with the first seed."""
+        return {name: runs[0] for name, runs in self.runs.items()}
+
+    @property
+    def seeds(self) -> int:
+        """How many runs each policy has."""
+        return len(next(iter(self.runs.values())))
+
+    def bucket(self, policy: str, bucket: str = "deployment") -> MeanBucket:
+        """`deployment`, `learning` or `total` over all seeds of a policy."""
+        return self._buckets[policy, bucket]
 
     def lift(self, policy: str, bucket: str = "deployment") -> Lift | None:
         """How much more a policy earned than ε-greedy; None if that was not replayed too."""
-        base = self.results.get(BASELINE)
-        return None if base is None else lift(self.results[policy], base, bucket)
+        if BASELINE not in self.runs:
+            return None
+        if bucket == TOTAL:
+            return Lift(
+                *mean_lift(self.bucket(policy, TOTAL).runs, self.bucket(BASELINE, TOTAL).runs)
+            )
+        return lift(self.runs[policy], self.runs[BASELINE], bucket)
+
+    def claims(self, bucket: str = "deployment") -> dict[str, Claim]:
+        """The same lifts, for all policies at once: at most 5 % of comparisons claim a false one.
+
+        Empty unless ε-greedy was replayed too.
+        """
+        return self._claims[bucket]
+
+    def earned(self, policy: str, bucket: str = "deployment") -> Estimate:
+        """A policy's relative CTR, with the luck of being the best or the worst taken off."""
+        return self._shrunk[bucket][policy]
+
+    def exploration(self, policy: str) -> ExplorationCost:
+        """What exploring costs at this comparison's learning share."""
+        return exploration_cost(
+            self.bucket(policy, "deployment").runs,
+            self.bucket(policy, "learning").runs,
+            self.learning_share,
+        )
+
+    @cached_property
+    def _buckets(self) -> dict[tuple[str, str], MeanBucket]:
+        found = {
+            (name, bucket): MeanBucket(tuple(getattr(run, bucket) for run in runs))
+            for name, runs in self.runs.items()
+            for bucket in BUCKETS
+        }
+        for name, runs in self.runs.items():
+            found[name, TOTAL] = MeanBucket(
+                tuple(total_bucket(r.deployment, r.learning, self.learning_share) for r in runs)
+            )
+        return found
+
+    @cached_property
+    def _claims(self) -> dict[str, dict[str, Claim]]:
+        if BASELINE not in self.runs:
+            return {bucket: {} for bucket in (*BUCKETS, TOTAL)}
+        return {
+            bucket: {
+                name: claim
+                for (name, _), claim in simultaneous_lifts(
+                    runs, [(name, BASELINE) for name in runs if name != BASELINE]
+                ).items()
+            }
+            for bucket in (*BUCKETS, TOTAL)
+            for runs in [{name: self.bucket(name, bucket).runs for name in self.runs}]
+        }
+
+    @cached_property
+    def _shrunk(self) -> dict[str, dict[str, Estimate]]:
+        return {
+            bucket: {name: mean_relative_ctr(self.bucket(name, bucket).runs) for name in self.runs}
+            | shrunk_relative_ctrs(
+                {
+                    name: self.bucket(name, bucket).runs
+                    for name in self.runs
+                    if not REGISTRY[name].model.needs_log  # it cannot be deployed
+                }
+            )
+            for bucket in (*BUCKETS, TOTAL)
+        }
 
     def table(self) -> Table:
         """A row for each policy and bucket, as an Arrow table."""
         import pyarrow as pa
 
         rows = []
-        for name, result in self.results.items():
+        for name, runs in self.runs.items():
             for bucket in BUCKETS:
-                found, over = getattr(result, bucket), self.lift(name, bucket)
+                found, over = self.bucket(name, bucket), self.lift(name, bucket)
                 rows.append(
                     {
                         "policy": name,
@@ -62,7 +161,8 @@ class Comparison:
                         "weighted_relative_ctr": found.weighted_relative_ctr,
                         "lift": None if over is None else over.value,
                         **_ends("lift_", (None, None) if over is None else over.interval),
-                        "seconds": result.seconds,
+                        "seeds": len(runs),
+                        "seconds": sum(run.seconds for run in runs),
                     }
                 )
         return pa.Table.from_pylist(rows)
@@ -75,6 +175,8 @@ def compare(
     warm_from: EventLog | None = None,
     size: float = 1.0,
     seed: int = 0,
+    repeats: int = REPEATS,
+    learning_share: float = LEARNING_SHARE,
     progress: Progress | None = None,
     **parameters: float | None,
 ) -> Comparison:
@@ -86,7 +188,10 @@ def compare(
         warm_from: a log of random exploration that the offsets of warm policies are fitted on. By
             default it is the first tenth of `log`, and every policy is replayed on the rest.
         size: the share of retained events to learn from, as in `ts.replay`.
-        seed: of the policies and of the replays.
+        seed: the first one, of the policies and of the replays.
+        repeats: how many seeds to run and average: `seed`, `seed + 1`, …. One run is one learning
+            path, and another one may earn much more or less; intervals tell only with two or more.
+        learning_share: the share of visits that learn, in totals over both buckets.
         progress: called with (what is done, events done, events in all), now and then.
         parameters: `alpha`, `epsilon`, `ridge`, …; each policy gets those that it takes.
 
@@ -110,73 +215,29 @@ def compare(
     assigned = assign_parameters(policies, parameters)
     check_size(size)
     check_policies(assigned, seed)
+    check_repeats(repeats)
+    check_learning_share(learning_share)
     if not len(log):
         raise ValueError("the log has no events")
     warm = warm_start(log, warm_from) if any(map(needs_offset, assigned)) else None
     if warm is not None:
         log = warm.log
     prepared(log, seed).warn()
-    results: dict[str, Result] = {}
+    runs: dict[str, tuple[Result, ...]] = {}
     for name, own in assigned.items():
-        made = policy(name, seed=seed, **own, **_offset(name, {} if warm is None else warm.offset))
-        follow = _follower(progress, name, len(results) * len(log), len(assigned) * len(log))
-        # One event compiles the kernels, or loads them: the time measured is the replay's own.
-        replay_unwarned(made, log[:1], 1.0, 0)
-        results[name] = replay_unwarned(made, log, size, seed, follow)
-        warn_if_unlikely(name, results[name].buckets, results[name].uniformity)
-    return Comparison(log, results, warm)
-
-
-def policy_names(policies: str | Iterable[str]) -> list[str]:
-    """Each policy once, with `all` spelled out.
-
-    >>> policy_names(["ucb", "ucb"]), policy_names("all") == list(REGISTRY)
-    (['ucb'], True)
-    """
-    given = [policies] if isinstance(policies, str) else list(policies)
-    names = [name for each in given for name in (REGISTRY if each == ALL else (each,))]
-    return list(dict.fromkeys(names))
-
-
-def assign_parameters(
-    policies: str | Iterable[str], parameters: Mapping[str, float | None]
-) -> dict[str, Parameters]:
-    """Each policy, with those of the parameters that it takes; None counts as not given.
-
-    >>> assign_parameters(["ucb", "egreedy"], {"alpha": 0.3, "epsilon": 0.1, "ridge": None})
-    {'ucb': {'alpha': 0.3}, 'egreedy': {'epsilon': 0.1}}
-    """
-    given = {name: value for name, value in parameters.items() if value is not None}
-    assigned: dict[str, Parameters] = {}
-    for name in policy_names(policies):
-        if name not in REGISTRY:
-            raise ValueError(f"no policy is called {name!r}; there are {', '.join(REGISTRY)}")
-        assigned[name] = {key: value for key, value in given.items() if key in _taken(name)}
-    if not assigned:
-        raise ValueError("a comparison needs at least one policy")
-    if unused := unused_parameters(assigned, given):
-        raise ValueError(f"{unused[0]} does not apply to {', '.join(assigned)}")
-    return assigned
-
-
-def unused_parameters(policies: Iterable[str], parameters: Iterable[str]) -> list[str]:
-    """The names of those parameters that none of the policies takes."""
-    taken = {key for name in policies for key in _taken(name)}
-    return [key for key in parameters if key not in taken]
-
-
-def _taken(name: str) -> tuple[str, ...]:
-    return (*REGISTRY[name].model_parameters, *REGISTRY[name].explorer_parameters)
-
-
-def check_policies(assigned: Mapping[str, Parameters], seed: int) -> None:
-    """Refuse a bad value of a parameter before any work is done."""
-    for name, own in assigned.items():
-        policy(name, seed=seed, **own, **_offset(name, {}))
-
-
-def _offset(name: str, offset: Mapping[str, Any]) -> dict[str, Any]:
-    return {"offset": offset} if needs_offset(name) else {}
+        offset = offset_argument(name, {} if warm is None else warm.offset)
+        found: list[Result] = []
+        for path in range(repeats):
+            made = policy(name, seed=seed + path, **own, **offset)
+            before = (len(runs) * repeats + path) * len(log)
+            follow = _follower(progress, name, before, len(assigned) * repeats * len(log))
+            if not found:
+                # One event compiles the kernels, or loads them: the time measured is the replay's.
+                replay_unwarned(made, log[:1], 1.0, 0)
+            found.append(replay_unwarned(made, log, size, seed + path, follow))
+            warn_if_unlikely(name, found[-1].buckets, found[-1].uniformity)
+        runs[name] = tuple(found)
+    return Comparison(log, runs, warm, learning_share)
 
 
 def _follower(

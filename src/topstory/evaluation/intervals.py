@@ -60,8 +60,34 @@ def rate_errors(trials: Floats, payoff: Floats) -> Floats:
     return np.asarray((payoff - payoff.sum() / total * trials) / total)
 
 
+class Variance(NamedTuple):
+    """An estimated variance, and its degrees of freedom.
+
+    >>> (Variance(1.0, 3.0) + Variance(1.0, 3.0)).freedom  # by Satterthwaite
+    6.0
+    """
+
+    value: float
+    freedom: float
+
+    def __add__(self, other: object) -> Variance:
+        if not isinstance(other, Variance):
+            return NotImplemented
+        both = self.value + other.value
+        parts = sum(each.value**2 / each.freedom for each in (self, other) if each.value)
+        return Variance(both, both**2 / parts if parts else self.freedom)
+
+
+NO_VARIANCE = Variance(0.0, 1.0)
+
+
 def rate_interval(
-    trials: Floats, payoff: Floats, binary: bool, level: float, count: float | None = None
+    trials: Floats,
+    payoff: Floats,
+    binary: bool,
+    level: float,
+    count: float | None = None,
+    path: Variance = NO_VARIANCE,
 ) -> Interval:
     """The interval of Σpayoff/Σtrials, from sums by block.
 
@@ -71,6 +97,7 @@ def rate_interval(
         binary: whether payoffs are 0 or 1.
         level: such as 0.95.
         count: the number of trials, if `trials` are weights.
+        path: the variance of the rate between learning paths, which blocks do not show.
 
     >>> low, high = rate_interval(np.full(50, 100.0), np.tile([2.0, 4.0], 25), True, 0.95)
     >>> round(low, 4), round(high, 4)
@@ -80,15 +107,18 @@ def rate_interval(
         return NOTHING_KNOWN
     total = float(trials.sum())
     rate, shares = float(payoff.sum()) / total, trials / total
-    reach = quantile(float(freedom(shares)), level)
-    spread = float(variance(shares, rate_errors(trials, payoff)))
+    blocks = float(variance(shares, rate_errors(trials, payoff)))
+    # All blocks alike, or no click at all, say nothing of the variance: take independent trials'.
+    known = total if count is None else count
+    alone = rate * (1 - rate) / known
+    if binary and blocks <= 1e-9 * alone:
+        blocks = alone
+    spread, degrees = Variance(blocks, float(freedom(shares))) + path
+    reach = quantile(degrees, level)
     if not binary:
         half = reach * spread**0.5
         return Interval(rate - half, rate + half)
-    # All blocks alike, or no click at all, say nothing of the variance: take independent trials'.
-    known = total if count is None else count
-    measured = spread > 1e-9 * rate * (1 - rate) / known
-    return wilson(rate, rate * (1 - rate) / spread if measured else known, reach)
+    return wilson(rate, rate * (1 - rate) / spread if spread else known, reach)
 
 
 def wilson(rate: float, trials: float, reach: float) -> Interval:

@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topstory.evaluation.intervals import NOTHING_KNOWN, Interval, LogRatio, log_ratio
+from topstory.evaluation.intervals import NOTHING_KNOWN, Interval, LogRatio, Variance, log_ratio
 from topstory.evaluation.result import Bucket
 from topstory.kernels.compilation import Floats
 from topstory.kernels.replay import PAYOFF, TRIALS
+
+REPEATS = 3  # how many seeds are run, unless the user says otherwise
 
 
 class Estimate(NamedTuple):
@@ -32,22 +34,31 @@ class Estimate(NamedTuple):
     interval: Interval
 
 
+def check_repeats(repeats: int) -> None:
+    """Refuse what is not a number of seeds."""
+    if repeats < 1:
+        raise ValueError(f"repeats must be at least 1: how many seeds to run, got {repeats!r}")
+
+
 def mean_relative_ctr(buckets: Sequence[Bucket]) -> Estimate:
     """The CTR divided by the random policy's, over the seeds together."""
     return _ratio([(b.sums, b.log_sums) for b in buckets])
 
 
-def mean_lift(buckets: Sequence[Bucket], over: Sequence[Bucket]) -> Estimate:
+def mean_lift(
+    buckets: Sequence[Bucket], over: Sequence[Bucket], *, level: float = 0.95
+) -> Estimate:
     """How much more than another policy, seed by seed on the same log: 0.1 is 10 % more."""
     if len(buckets) != len(over):
         raise ValueError(
             f"a lift compares the same seeds of both policies, got {len(buckets)} and {len(over)}"
         )
-    value, (low, high) = _ratio([(b.sums, o.sums) for b, o in zip(buckets, over, strict=True)])
+    pairs = [(b.sums, o.sums) for b, o in zip(buckets, over, strict=True)]
+    value, (low, high) = _ratio(pairs, level)
     return Estimate(value - 1, Interval(low - 1, high - 1))
 
 
-def _ratio(pairs: Sequence[tuple[Floats, Floats]]) -> Estimate:
+def _ratio(pairs: Sequence[tuple[Floats, Floats]], level: float = 0.95) -> Estimate:
     if not pairs:
         raise ValueError("there is nothing to average: no run was given")
     ours = np.sum([sums for sums, _ in pairs], axis=0)
@@ -58,13 +69,12 @@ def _ratio(pairs: Sequence[tuple[Floats, Floats]]) -> Estimate:
     seeds = [found for pair in pairs if (found := log_ratio_of(*pair)) is not None]
     value = float(np.exp(together.value))
     if len(seeds) < 2:
-        return Estimate(value, together.interval(0.95))
+        return Estimate(value, together.interval(level))
     luck = float(np.var([each.value for each in seeds], ddof=1)) / len(seeds)
-    variance = together.variance + luck
-    if not variance:
+    both = Variance(together.variance, together.freedom) + Variance(luck, len(seeds) - 1)
+    if not both.value:
         return Estimate(value, Interval(value, value))
-    freedom = variance**2 / (together.variance**2 / together.freedom + luck**2 / (len(seeds) - 1))
-    return Estimate(value, LogRatio(together.value, variance, freedom).interval(0.95))
+    return Estimate(value, LogRatio(together.value, *both).interval(level))
 
 
 def log_ratio_of(ours: Floats, theirs: Floats) -> LogRatio | None:

@@ -178,56 +178,6 @@ class Result:
         return _rate(self.learning.log_sums, WEIGHT, WEIGHTED_PAYOFF)
 
 
-@dataclass(frozen=True)
-class Lift:
-    """How much more one policy earned than another: 0.1 is 10 % more."""
-
-    value: float
-    interval: Interval
-
-
-def lift(result: Result, over: Result, bucket: str = "deployment", level: float = 0.95) -> Lift:
-    """The lift of one policy's CTR over another's on the same log, compared block by block.
-
-    Args:
-        result: the policy in question.
-        over: what it is compared with, such as ε-greedy in the paper's Table 1.
-        bucket: `deployment` or `learning`.
-        level: of the interval.
-
-    >>> import topstory as ts
-    >>> log = ts.EventLog.from_arrays(
-    ...     np.ones((400, 1)), [["a", "b"]], [0] * 400, ["a", "b"] * 200, [0, 1] * 200
-    ... )
-    >>> better, worse = ts.replay(ts.policy("omniscient"), log), ts.replay(ts.policy("random"), log)
-    >>> better.deployment.ctr, lift(better, over=worse).value > 0.5
-    (1.0, True)
-    """
-    if bucket not in ("deployment", "learning"):
-        raise ValueError(f"bucket must be 'deployment' or 'learning', got {bucket!r}")
-    ours, theirs = getattr(result, bucket), getattr(over, bucket)
-    if ours.blocks != theirs.blocks or not np.array_equal(ours.log_sums, theirs.log_sums):
-        raise ValueError(
-            "a lift compares two replays of the same log (and, if its propensities "
-            "are not uniform, the same seed); these are of different ones"
-        )
-    if bucket == "deployment" and not (
-        hasattr(result.policy, "greedy") and hasattr(over.policy, "greedy")
-    ):
-        raise ValueError(
-            "a policy of your own has a deployment bucket only with a method greedy(user, pool); "
-            "compare the learning buckets with bucket='learning'"
-        )
-    interval = ratio_interval(
-        ours.sums[:, TRIALS],
-        ours.sums[:, PAYOFF],
-        theirs.sums[:, TRIALS],
-        theirs.sums[:, PAYOFF],
-        level,
-    )
-    return Lift(_ratio(ours.ctr, theirs.ctr) - 1, Interval(interval.low - 1, interval.high - 1))
-
-
 def _ratio(rate: float, base: float) -> float:
     return rate / base if base > 0 else float("nan")
 

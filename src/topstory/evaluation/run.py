@@ -20,6 +20,7 @@ from topstory.policies.registry import REGISTRY, policy
 Rows = tuple[tuple[float, ...], ...]
 
 BUCKETS = ("deployment", "learning")
+TOTAL = "total"  # of both, at a split of traffic
 
 
 class Run(msgspec.Struct, frozen=True, order=True):

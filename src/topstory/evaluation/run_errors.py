@@ -34,7 +34,7 @@ class RunErrors:
     rates: Floats  # (policies,) over all seeds
     shares: Floats  # (policies, blocks) of the trials
     by_block: Floats  # (policies, blocks) relative errors
-    by_seed: Floats  # (policies, seeds) log rates; -inf without a payoff
+    by_seed: Floats  # (policies, seeds) log rates; nan without a payoff
 
     @property
     def blocks(self) -> int:
@@ -88,7 +88,7 @@ class RunErrors:
         rates = np.divide(paid, totals, out=np.zeros_like(paid), where=totals > 0)
         shares = trials.sum(1) / np.maximum(totals, 1e-300)[:, None]
         earned = payoff.sum(1) / np.where(paid > 0, paid, 1.0)[:, None]
-        by_seed = np.full(trials.shape[:2], -np.inf)
+        by_seed = np.full(trials.shape[:2], np.nan)
         np.log(
             payoff.sum(2) / np.maximum(trials.sum(2), 1e-300), out=by_seed, where=payoff.sum(2) > 0
         )

@@ -76,7 +76,7 @@ def simultaneous_lifts(
     own = _p_values(values, variances, freedoms)
     chance = _p_values_by_chance(errors, known)
     corrected = _step_down(own, chance)
-    alone = max(float(np.quantile(chance.min(axis=1), 0.05)), 0.05 / len(own))
+    alone = min(max(float(np.quantile(chance.min(axis=1), 0.05)), 0.05 / len(own)), 0.05)
     for i, pair in enumerate(known):
         ratio = LogRatio(float(values[i]), float(variances[i]), float(freedoms[i]))
         low, high = (end - 1 for end in ratio.interval(1 - alone))

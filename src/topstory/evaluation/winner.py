@@ -45,6 +45,8 @@ def shrunk_relative_ctrs(candidates: Mapping[Name, Sequence[Bucket]]) -> dict[Na
     >>> round(max(found.value for found in shrunk_relative_ctrs(equal).values()), 2)
     1.0
     """
+    if not candidates:
+        return {}
     errors = RunErrors.of(candidates)
     known = [name for name in candidates if errors.paid(name)]
     if len(known) < 3 or not errors.paid(RANDOM) or errors.blocks < 2:

@@ -19,10 +19,9 @@ def test_it_replays_the_twelve_over_a_simulated_log() -> None:
     random = ts.replay(ts.policy("random", seed=3), log, seed=3)
     assert report["random_ctr"] == pytest.approx(random.random_ctr)
     assert [policy["policy"] for policy in report["policies"]] == list(REGISTRY)
-    offset = ts.fit_warm_offset(explored).table(log.articles)
-    warm = ts.replay(ts.policy("ucb-warm", alpha=0.4, offset=offset, seed=3), log, seed=3)
+    found = ts.compare("ucb-warm", log, warm_from=explored, alpha=0.4, seed=3)
     by_name = {policy["policy"]: policy for policy in report["policies"]}
-    assert by_name["ucb-warm"]["deployment"]["ctr"] == warm.deployment.ctr
+    assert by_name["ucb-warm"]["deployment"]["ctr"] == found.bucket("ucb-warm").ctr
 
 
 def test_it_calls_the_log_simulated_and_closes_with_advice() -> None:

@@ -30,7 +30,7 @@ def same_bucket(printed: dict[str, Any], bucket: Any) -> bool:
 def test_json_equals_the_python_api(logs: Path) -> None:
     report = answer(
         *("replay", logs / "uniform", "--policy", "linucb-hybrid", "--alpha", 0.4),
-        *("--ridge", 3, "--shared-ridge", 2, "--size", 0.5, "--seed", 7),
+        *("--ridge", 3, "--shared-ridge", 2, "--size", 0.5, "--seed", 7, "--repeats", 1),
     )
     log = ts.EventLog.read(logs / "uniform")
     policy = ts.policy("linucb-hybrid", alpha=0.4, ridge=3.0, shared_ridge=2.0, seed=7)
@@ -44,7 +44,8 @@ def test_json_equals_the_python_api(logs: Path) -> None:
     assert (report["format"], report["version"]) == ("topstory-replay", 1)
     assert report["random_ctr"] == result.random_ctr
     assert report["events"] == report["kept"] == len(log)
-    assert (report["size"], report["seed"]) == (0.5, 7)
+    assert (report["size"], report["seed"], report["seeds"]) == (0.5, 7, 1)
+    assert report["intervals"] == "clicks of this log, on one learning path"
     assert report["uniformity"]["p_value"] == log.uniformity().p_value
     assert report["lost"] is report["warm"] is None
     assert report["warnings"] == []
@@ -60,7 +61,7 @@ def test_every_number_is_that_of_compare(logs: Path, log: str) -> None:
     for policy in report["policies"]:
         for bucket in ("deployment", "learning"):
             row, printed = rows[policy["policy"], bucket], policy[bucket]
-            assert same_bucket(printed, getattr(found.results[policy["policy"]], bucket))
+            assert same_bucket(printed, found.bucket(policy["policy"], bucket))
             assert [row[name] for name in ("trials", "payoff", "ctr", "relative_ctr")] == [
                 printed[name] for name in ("trials", "payoff", "ctr", "relative_ctr")
             ]
@@ -72,13 +73,41 @@ def test_every_number_is_that_of_compare(logs: Path, log: str) -> None:
 def test_the_lift_over_egreedy_is_the_library_s(logs: Path) -> None:
     report = answer("replay", logs / "uniform", "--policy", "egreedy", "--policy", "ucb")
     log = ts.EventLog.read(logs / "uniform")
-    base, ucb = (ts.replay(ts.policy(name), log) for name in ("egreedy", "ucb"))
+    base, ucb = (
+        [ts.replay(ts.policy(name, seed=seed), log, seed=seed) for seed in range(3)]
+        for name in ("egreedy", "ucb")
+    )
     for bucket in ("deployment", "learning"):
-        lift = ts.lift(ucb, base, bucket)
-        assert report["policies"][1][f"{bucket}_lift"] == {
-            "value": lift.value,
-            "interval": list(lift.interval),
-        }
+        lift, printed = ts.lift(ucb, base, bucket), report["policies"][1][f"{bucket}_lift"]
+        assert (printed["value"], printed["interval"]) == (lift.value, list(lift.interval))
+        low, high = printed["simultaneous_interval"]
+        assert printed["sure"] == (printed["p_value"] <= 0.05) == (not low < 0 < high)
+
+
+def test_the_total_and_the_cost_of_exploring_are_told_at_the_users_split(logs: Path) -> None:
+    arguments = ("replay", logs / "uniform", "--policy", "egreedy", "--epsilon", 0.5)
+    for share in (0.0, 0.3):
+        (found,) = answer(*arguments, "--learning-share", share)["policies"]
+        deployed, learned = found["deployment"], found["learning"]
+        cost = 100_000 * share * (deployed["ctr"] - learned["ctr"])
+        assert found["exploration"]["learning_share"] == share
+        assert found["exploration"]["clicks_per_100000"] == pytest.approx(cost)
+        total = (1 - share) * deployed["relative_ctr"] + share * learned["relative_ctr"]
+        assert found["exploration"]["total_relative_ctr"] == pytest.approx(total, rel=2e-3)
+    printed = words(run(*arguments, "--learning-share", 0.3).stdout)
+    assert "With 30% of visits learning, both buckets together earn" in printed
+    assert "clicks in 100,000 visits" in printed
+    run(*arguments, "--learning-share", 2, status=2)
+
+
+def test_intervals_say_what_they_are_about(logs: Path) -> None:
+    printed = words(run("replay", logs / "uniform", "--policy", "egreedy,ucb").stdout)
+    assert "over the clicks of this log, and the learning path (3 seeds)" in printed
+    assert "other days differ more" in printed
+    assert "not enough days" in printed
+    report = answer("replay", logs / "uniform", "--policy", "egreedy,ucb")
+    assert report["days"] is None
+    assert report["policies"][0]["deployment"]["next_week"] is None
 
 
 @pytest.mark.parametrize("log", ["uniform", "plain"])
@@ -102,7 +131,7 @@ def test_the_table_of_all_has_the_paper_s_names_and_the_lift(logs: Path) -> None
     ]
     assert places == sorted(places)
     assert "Lifts are over ε-greedy" in printed
-    assert max(map(len, rows[: places[-1]])) <= 90  # 80, but for the pool-weighted CTR
+    assert max(map(len, rows[: places[-1]])) <= 100  # 90, but for the pool-weighted CTR
 
 
 def test_names_may_be_separated_by_commas(logs: Path) -> None:
@@ -119,7 +148,8 @@ def test_delta_is_turned_into_an_alpha(logs: Path) -> None:
 
 
 def test_the_table_of_one_policy_has_both_buckets(logs: Path, tmp_path: Path) -> None:
-    printed = run("replay", logs / "uniform", "--policy", "ucb", "--size", 0.25).stdout
+    arguments = ("--policy", "ucb", "--repeats", 1)
+    printed = run("replay", logs / "uniform", *arguments, "--size", 0.25).stdout
     result = ts.replay(ts.policy("ucb"), ts.EventLog.read(logs / "uniform"), size=0.25)
     for bucket in (result.deployment, result.learning):
         low, high = bucket.interval
@@ -137,7 +167,7 @@ def test_the_table_of_one_policy_has_both_buckets(logs: Path, tmp_path: Path) ->
 
 
 def test_pool_weighted_ctr_is_shown_where_pool_sizes_vary(logs: Path) -> None:
-    printed = run("replay", logs / "plain", "--policy", "ucb").stdout
+    printed = run("replay", logs / "plain", "--policy", "ucb", "--repeats", 1).stdout
     result = ts.replay(ts.policy("ucb"), ts.EventLog.read(logs / "plain"))
     assert f"{result.deployment.weighted_ctr:.4f}" in printed
     assert "2 to 3 articles" in printed
@@ -177,7 +207,7 @@ def test_a_biased_log_gives_one_warning_on_standard_error(logs: Path) -> None:
 
 
 def test_without_warm_from_offsets_come_from_the_first_tenth(logs: Path) -> None:
-    report = answer("replay", logs / "uniform", "--policy", "ucb-warm,ucb")
+    report = answer("replay", logs / "uniform", "--policy", "ucb-warm,ucb", "--repeats", 1)
     log = ts.EventLog.read(logs / "uniform")
     offset = ts.fit_warm_offset(log[:2_000]).table(log.articles)
     assert report["warm"] == {"source": "first tenth", "events": 2_000, "articles": 41}

@@ -34,7 +34,8 @@ def demo(
     from topstory.cli.output.replay_tables import print_replays
     from topstory.cli.output.warnings import printed_warnings
     from topstory.cli.reports.replay import replay_report
-    from topstory.evaluation.comparison import ALL, compare
+    from topstory.evaluation.assignment import ALL
+    from topstory.evaluation.comparison import compare
     from topstory.events.simulator import TodayModule
     from topstory.extras import require
 

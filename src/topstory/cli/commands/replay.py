@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from topstory.cli.arguments import AsJson, LogFolder
+from topstory.cli.arguments import AsJson, LearningShare, LogFolder
 from topstory.cli.policy_options import with_policy_numbers
 from topstory.policies.registry import REGISTRY
 
@@ -28,6 +28,11 @@ def replay(
     seed: Annotated[
         int, typer.Option(metavar="N", help="Random seed. The same seed gives the same result.")
     ] = 0,
+    repeats: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="Number of seeds to average: SEED, SEED + 1, …"),
+    ] = 3,
+    learning_share: LearningShare = 0.1,
     warm_from: Annotated[
         Path | None,
         typer.Option(
@@ -42,7 +47,9 @@ def replay(
     """Estimate what a policy would have earned on a log of randomly shown articles (Algorithm 3).
 
     The deployment bucket is served greedily; the learning bucket explores, and is learned from.
-    Each CTR comes with its 95 % interval. A relative CTR is divided by the random policy's CTR.
+    Each CTR is a mean over several seeds, since luck decides what a policy learns first, and comes
+    with its 95 % interval: it covers the clicks of this log and the learning path, not other days.
+    A relative CTR is divided by the random policy's CTR.
 
     Several policies are compared in one table; each takes the parameters that apply to it. If the
     log's articles were not shown uniformly at random, a warning is printed.
@@ -68,7 +75,15 @@ def replay(
         printed_warnings(console) as warnings,
     ):
         found = ts.compare(
-            policies, events, warm_from=explored, size=size, seed=seed, progress=follow, **numbers
+            policies,
+            events,
+            warm_from=explored,
+            size=size,
+            seed=seed,
+            repeats=repeats,
+            learning_share=learning_share,
+            progress=follow,
+            **numbers,
         )
     source = None if warm_from is None else str(warm_from)
     print_replays(replay_report(str(log), found, warnings, source), json)

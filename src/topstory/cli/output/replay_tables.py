@@ -17,7 +17,8 @@ from topstory.cli.reports.replay import (
 from topstory.evaluation.comparison import BASELINE
 from topstory.policies import REGISTRY
 
-WIDE_TABLE = 90  # columns of a comparison with pool-weighted CTRs
+WIDE_TABLE = 100  # columns of a comparison with pool-weighted CTRs
+BRACKET = "\\["  # not the beginning of a style
 
 
 def print_replays(report: ReplayReport, json: bool) -> None:
@@ -55,28 +56,73 @@ def _show_one(report: ReplayReport, policy: PolicyReport, console: Console) -> N
             f"{bucket.trials:,}",
         )
     console.print(table)
+    console.print()
+    console.print(_site(report, policy), soft_wrap=True)
+
+
+def _site(report: ReplayReport, policy: PolicyReport) -> str:
+    """What exploring costs, what the site earns, and what other days may bring."""
+    found, week = policy.exploration, policy.deployment.next_week
+    shares = f"{found.learning_share:.0%} of visits learning"
+    total = f"{number(found.total_relative_ctr, 3)} {interval(found.total_interval, 2)}".strip()
+    cost = f"{number(found.clicks_per_100000, 0)} {interval(found.interval, 0)}".strip()
+    another = (
+        f"Another week's relative CTR in deployment: {interval(week, 2)}, from the spread between "
+        f"{report.days} days."
+        if week is not None
+        else "Not enough days to say what another week would bring: that needs five whole days."
+    )
+    return (
+        f"With {shares}, both buckets together earn {total} times as much as random articles, and "
+        f"exploring costs {cost} clicks in 100,000 visits.\n{another}"
+    )
 
 
 def _show_several(report: ReplayReport, console: Console) -> None:
     lifted = any(policy.deployment_lift is not None for policy in report.policies)
+    wide = console.width >= WIDE_TABLE
     table = plain_table(
         *("relative CTR", "deployment", "learning"),
-        *(("weighted",) if _pools_vary(report) else ()),
+        *(("weighted",) if _pools_vary(report) and wide else ()),
+        *("total", "cost"),
         *(("lift, %",) if lifted else ()),
     )
-    brief = _pools_vary(report) and console.width < WIDE_TABLE
-    best = max(
-        (p for p in report.policies if not REGISTRY[p.policy].model.needs_log),
-        key=lambda p: p.deployment.relative_ctr or 0.0,
-    )
+    best = _best(report)
     for policy in report.policies:
+        sure = policy.deployment_lift is not None and policy.deployment_lift.sure
+        lift = _percent(policy)
         table.add_row(
-            *(policy.paper, _relative(policy.deployment), _relative(policy.learning, brief)),
-            *((_weighted(policy.deployment)[1],) if _pools_vary(report) else ()),
-            *((_percent(policy),) if lifted else ()),
+            *(policy.paper, _relative(policy.deployment), _relative(policy.learning, True)),
+            *((_weighted(policy.deployment)[1],) if _pools_vary(report) and wide else ()),
+            number(policy.exploration.total_relative_ctr, 3),
+            number(policy.exploration.clicks_per_100000, 0),
+            *((lift if sure else f"[dim]{lift.replace('[', BRACKET)}[/dim]",) if lifted else ()),
             style="bold" if policy is best else None,
         )
     console.print(table)
+    if best is not None and best.deployment.shrunk_relative_ctr is not None:
+        console.print()
+        console.print(_best_line(report, best), soft_wrap=True)
+
+
+def _best(report: ReplayReport) -> PolicyReport | None:
+    """The policy that earns most in deployment, with the luck of the best taken off."""
+    known = [p for p in report.policies if not REGISTRY[p.policy].model.needs_log]
+    return max(known, key=lambda p: p.deployment.shrunk_relative_ctr or 0.0, default=None)
+
+
+def _best_line(report: ReplayReport, best: PolicyReport) -> str:
+    found = best.deployment
+    earned = f"{number(found.shrunk_relative_ctr, 3)} {interval(found.shrunk_interval, 2)}".strip()
+    another = (
+        f"another week {interval(found.next_week, 2)}, from the spread between {report.days} days"
+        if found.next_week is not None
+        else "there are not enough days (five) to say what another week would bring"
+    )
+    return (
+        f"Highest in deployment: {best.paper}. Being the highest of several is partly luck; with "
+        f"that taken off it earns {earned} on days like these; {another}."
+    )
 
 
 def _pools_vary(report: ReplayReport) -> bool:
@@ -96,28 +142,35 @@ def _percent(policy: PolicyReport) -> str:
     lift: LiftReport | None = policy.deployment_lift
     if lift is None or lift.value is None or policy.policy == BASELINE:
         return NO_VALUE
-    ends = lift.interval and (100 * lift.interval[0], 100 * lift.interval[1])
+    found = lift.simultaneous_interval or lift.interval
+    ends = found and (100 * found[0], 100 * found[1])
     return f"{number(100 * lift.value, 1, '+')} {interval(ends, 1, '+')}"
 
 
 def _notes(report: ReplayReport) -> list[str]:
     seconds = sum(policy.seconds for policy in report.policies)
-    replays = len(report.policies)
+    replays = len(report.policies) * report.seeds
     passed = rate(replays * report.events / seconds) if seconds else NO_VALUE
     notes = [
-        f"{count(report.events, 'event')} in {seconds:.2f} s, {passed}. Relative CTRs are divided "
-        f"by the random policy's CTR, {number(report.random_ctr, 4)}."
+        f"{count(report.events, 'event')}, {count(report.seeds, 'seed')}, in {seconds:.2f} s, "
+        f"{passed}. Relative CTRs are divided by the random policy's CTR, "
+        f"{number(report.random_ctr, 4)}."
     ]
-    if replays > 1:
-        lifted = report.policies[0].deployment_lift is not None
+    notes.append(
+        f"95 % intervals are over the {report.intervals}. They are about the days of this log: "
+        "other days differ more."
+    )
+    if len(report.policies) > 1:
+        share = report.policies[0].exploration.learning_share
         notes.append(
-            "Brackets hold 95 % intervals."
-            + (
-                f" Lifts are over {REGISTRY[BASELINE].paper}, in the deployment bucket."
-                if lifted
-                else ""
-            )
+            f"Total: both buckets with {share:.0%} of visits learning (--learning-share). Cost: "
+            "clicks in 100,000 visits that exploring loses there."
         )
+        if report.policies[0].deployment_lift is not None:
+            notes.append(
+                f"Lifts are over {REGISTRY[BASELINE].paper}, in the deployment bucket; their "
+                "intervals hold for all policies together. Those that are not sure are dimmed."
+            )
     if _pools_vary(report):
         notes.append(
             f"Pools have {report.smallest_pool} to {report.largest_pool} articles. Replay retains "

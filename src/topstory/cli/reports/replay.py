@@ -11,7 +11,7 @@ from msgspec import Meta
 from topstory.cli.reports.finite import Ends, MaybeFloat, finite, finite_ends
 
 if TYPE_CHECKING:
-    from topstory.evaluation import Bucket, Comparison, Lift, WarmStart
+    from topstory.evaluation import Claim, Comparison, ExplorationCost, Lift, MeanBucket, WarmStart
 
 FIRST_TENTH = "first tenth"
 
@@ -35,13 +35,43 @@ class BucketReport(msgspec.Struct, frozen=True):
     weighted_relative_ctr: Annotated[
         MaybeFloat, Meta(description="weighted CTR / the random policy's weighted CTR")
     ]
+    shrunk_relative_ctr: Annotated[
+        MaybeFloat,
+        Meta(description="relative CTR without the luck of being the best or worst of several"),
+    ]
+    shrunk_interval: Annotated[Ends, Meta(description="its 95 % interval")]
+    next_day: Annotated[
+        Ends, Meta(description="95 % prediction interval of another day's relative CTR; see `days`")
+    ]
+    next_week: Annotated[Ends, Meta(description="the same of another week's mean")]
 
 
 class LiftReport(msgspec.Struct, frozen=True):
     """How much more a policy earned than ε-greedy: 0.1 means 10 % more."""
 
     value: Annotated[MaybeFloat, Meta(description="the lift")]
+    interval: Annotated[Ends, Meta(description="its 95 % interval, on its own")]
+    simultaneous_interval: Annotated[
+        Ends, Meta(description="its interval among those of all policies: 95 % for all together")
+    ]
+    p_value: Annotated[MaybeFloat, Meta(description="corrected for the comparison of all policies")]
+    sure: Annotated[
+        bool, Meta(description="p_value <= 0.05: 5 % of comparisons call a wrong lift sure")
+    ]
+
+
+class ExplorationReport(msgspec.Struct, frozen=True):
+    """What exploring costs, and what a site earns over both buckets."""
+
+    learning_share: Annotated[float, Meta(description="share of visits that learn")]
+    clicks_per_100000: Annotated[
+        MaybeFloat, Meta(description="fewer clicks in 100,000 visits than without exploring")
+    ]
     interval: Annotated[Ends, Meta(description="its 95 % interval")]
+    total_relative_ctr: Annotated[
+        MaybeFloat, Meta(description="of both buckets at this share, over the random policy's")
+    ]
+    total_interval: Annotated[Ends, Meta(description="its 95 % interval")]
 
 
 class PolicyReport(msgspec.Struct, frozen=True):
@@ -58,8 +88,13 @@ class PolicyReport(msgspec.Struct, frozen=True):
     learning_lift: Annotated[
         LiftReport | None, Meta(description="the same for the learning bucket")
     ]
-    seconds: Annotated[float, Meta(description="duration of the replay, without compilation")]
-    events_per_second: Annotated[MaybeFloat, Meta(description="events of the log per second")]
+    exploration: Annotated[ExplorationReport, Meta(description="its cost, and the total")]
+    seconds: Annotated[
+        float, Meta(description="duration of the replays of all seeds, without compilation")
+    ]
+    events_per_second: Annotated[
+        MaybeFloat, Meta(description="events of the log per second and seed")
+    ]
 
 
 class UniformityReport(msgspec.Struct, frozen=True):
@@ -109,7 +144,12 @@ class ReplayReport(msgspec.Struct, frozen=True):
         MaybeFloat, Meta(description="CTR of the random policy: the log's own, free of luck")
     ]
     size: Annotated[float, Meta(description="share of retained events that was learned from")]
-    seed: Annotated[int, Meta(description="seed of the policies and of the replays")]
+    seed: Annotated[int, Meta(description="first seed of the policies and of the replays")]
+    seeds: Annotated[int, Meta(description="how many are averaged: learning paths")]
+    intervals: Annotated[str, Meta(description="what is random in every 95 % interval here")]
+    days: Annotated[
+        int | None, Meta(description="whole days behind `next_day`; null: fewer than five")
+    ]
     uniformity: Annotated[
         UniformityReport, Meta(description="were articles shown uniformly at random?")
     ]
@@ -126,6 +166,7 @@ def replay_report(
     first = next(iter(results.values()))
     sizes = log.pool_sizes[log.pool]
     tested, rejected = first.uniformity, first.rejection
+    period = comparison.bucket(next(iter(results))).next_period
     return ReplayReport(
         format="topstory-replay",
         version=1,
@@ -141,6 +182,9 @@ def replay_report(
         random_ctr=finite(first.random_ctr),
         size=first.size,
         seed=first.seed,
+        seeds=comparison.seeds,
+        intervals=interval_scope(comparison.seeds),
+        days=None if period is None else period.days,
         uniformity=UniformityReport(tested.statistic, tested.degrees_of_freedom, tested.p_value),
         warnings=tuple(warnings),
         warm=None if comparison.warm is None else _warm(comparison.warm, warm_from),
@@ -158,21 +202,25 @@ def _policy(name: str, comparison: Comparison) -> PolicyReport:
 
     result = comparison.results[name]
     numbers = result.policy.model.parameters() | result.policy.explorer.parameters()
-    paid = bool(result.random_ctr)  # nothing can be relative to 0
+    seconds = sum(run.seconds for run in comparison.runs[name])
     return PolicyReport(
         policy=name,
         paper=REGISTRY[name].paper,
         parameters={k: float(v) for k, v in numbers.items() if isinstance(v, int | float)},
-        deployment=_bucket(result.deployment, paid),
-        learning=_bucket(result.learning, paid),
-        deployment_lift=_lift(comparison.lift(name, "deployment")),
-        learning_lift=_lift(comparison.lift(name, "learning")),
-        seconds=result.seconds,
-        events_per_second=len(comparison.log) / result.seconds if result.seconds else None,
+        deployment=_bucket(comparison, name, "deployment"),
+        learning=_bucket(comparison, name, "learning"),
+        deployment_lift=_lift(comparison, name, "deployment"),
+        learning_lift=_lift(comparison, name, "learning"),
+        exploration=_exploration(comparison.exploration(name), comparison.bucket(name, "total")),
+        seconds=seconds,
+        events_per_second=comparison.seeds * len(comparison.log) / seconds if seconds else None,
     )
 
 
-def _bucket(bucket: Bucket, paid: bool) -> BucketReport:
+def _bucket(comparison: Comparison, name: str, which: str) -> BucketReport:
+    bucket, shrunk = comparison.bucket(name, which), comparison.earned(name, which)
+    period = bucket.next_period
+    paid = bool(comparison.results[name].random_ctr)  # nothing can be relative to 0
     return BucketReport(
         trials=bucket.trials,
         expected_trials=bucket.expected_trials,
@@ -184,8 +232,43 @@ def _bucket(bucket: Bucket, paid: bool) -> BucketReport:
         weighted_ctr=finite(bucket.weighted_ctr),
         weighted_interval=finite_ends(bucket.weighted_interval),
         weighted_relative_ctr=finite(bucket.weighted_relative_ctr) if paid else None,
+        shrunk_relative_ctr=finite(shrunk.value),
+        shrunk_interval=finite_ends(shrunk.interval),
+        next_day=None if period is None else finite_ends(period.day),
+        next_week=None if period is None else finite_ends(period.week),
     )
 
 
-def _lift(lift: Lift | None) -> LiftReport | None:
-    return None if lift is None else LiftReport(finite(lift.value), finite_ends(lift.interval))
+def _lift(comparison: Comparison, name: str, which: str) -> LiftReport | None:
+    lift: Lift | None = comparison.lift(name, which)
+    if lift is None:
+        return None
+    claim: Claim | None = comparison.claims(which).get(name)
+    return LiftReport(
+        value=finite(lift.value),
+        interval=finite_ends(lift.interval),
+        simultaneous_interval=None if claim is None else finite_ends(claim.interval),
+        p_value=None if claim is None else claim.p_value,
+        sure=claim is not None and claim.sure,
+    )
+
+
+def _exploration(cost: ExplorationCost, total: MeanBucket) -> ExplorationReport:
+    return ExplorationReport(
+        learning_share=cost.learning_share,
+        clicks_per_100000=finite(cost.clicks.value),
+        interval=finite_ends(cost.clicks.interval),
+        total_relative_ctr=finite(total.relative_ctr),
+        total_interval=finite_ends(total.relative_interval),
+    )
+
+
+def interval_scope(seeds: int) -> str:
+    """What is random in an interval, in words.
+
+    >>> interval_scope(1)
+    'clicks of this log, on one learning path'
+    """
+    if seeds == 1:
+        return "clicks of this log, on one learning path"
+    return f"clicks of this log, and the learning path ({seeds} seeds)"

@@ -1,0 +1,119 @@
+"""One bucket of a policy over several seeds: the mean over learning paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from topstory.evaluation.intervals import NO_VARIANCE, Interval, Variance, rate_interval
+from topstory.evaluation.next_period import NextPeriod, next_period
+from topstory.evaluation.repeats import Estimate, mean_relative_ctr
+from topstory.evaluation.result import Bucket
+from topstory.kernels.compilation import Floats
+from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
+
+
+@dataclass(frozen=True, repr=False)
+class MeanBucket:
+    """What a bucket earned over all seeds. With one seed it is that run's `Bucket`.
+
+    Intervals cover the clicks of this log and, with several seeds, the learning path. They say
+    nothing of other days: `next_period` does.
+    """
+
+    runs: tuple[Bucket, ...]  # one for each seed
+
+    @property
+    def trials(self) -> int:
+        """How many events a run retained, on average."""
+        return round(float(self._sums[:, TRIALS].sum()) / len(self.runs))
+
+    @property
+    def expected_trials(self) -> float:
+        """How many events any policy retains of a uniform log, on average: Σ 1/K."""
+        return float(self._log_sums[:, TRIALS].sum()) / len(self.runs)
+
+    @property
+    def payoff(self) -> float:
+        """What they paid, on average."""
+        return float(self._sums[:, PAYOFF].sum()) / len(self.runs)
+
+    @property
+    def ctr(self) -> float:
+        """Payoff for each trial; nan without trials."""
+        return _rate(self._sums, TRIALS, PAYOFF)
+
+    @property
+    def weighted_ctr(self) -> float:
+        """The CTR with each trial weighted by its pool's size."""
+        return _rate(self._sums, WEIGHT, WEIGHTED_PAYOFF)
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of the CTR."""
+        return self._interval(TRIALS, PAYOFF)
+
+    @property
+    def weighted_interval(self) -> Interval:
+        """The 95 % interval of the pool-weighted CTR."""
+        return self._interval(WEIGHT, WEIGHTED_PAYOFF)
+
+    @property
+    def relative_ctr(self) -> float:
+        """The CTR divided by the random policy's."""
+        return _ratio(self.ctr, _rate(self._log_sums, TRIALS, PAYOFF))
+
+    @property
+    def relative_interval(self) -> Interval:
+        """The 95 % interval of the relative CTR."""
+        return self._relative.interval
+
+    @property
+    def weighted_relative_ctr(self) -> float:
+        """The pool-weighted CTR divided by the random policy's: the log's mean payoff."""
+        return _ratio(self.weighted_ctr, _rate(self._log_sums, WEIGHT, WEIGHTED_PAYOFF))
+
+    @cached_property
+    def next_period(self) -> NextPeriod | None:
+        """What another day or week may bring; None if the log has too few days."""
+        return next_period(self.runs)
+
+    @cached_property
+    def _relative(self) -> Estimate:
+        return mean_relative_ctr(self.runs)
+
+    @cached_property
+    def _sums(self) -> Floats:
+        return np.asarray(np.sum([run.sums for run in self.runs], axis=0))
+
+    @cached_property
+    def _log_sums(self) -> Floats:
+        return np.asarray(np.sum([run.log_sums for run in self.runs], axis=0))
+
+    def _interval(self, trials: int, payoff: int) -> Interval:
+        binary = all(run.binary for run in self.runs)
+        ours, paid = self._sums[:, trials], self._sums[:, payoff]
+        count = float(self._sums[:, TRIALS].sum()) / len(self.runs)
+        return rate_interval(ours, paid, binary, 0.95, count, self._path(trials, payoff))
+
+    def _path(self, trials: int, payoff: int) -> Variance:
+        """How much the mean over seeds varies with the learning path."""
+        rates = [_rate(run.sums, trials, payoff) for run in self.runs if run.trials]
+        if len(rates) < 2:
+            return NO_VARIANCE
+        return Variance(float(np.var(rates, ddof=1)) / len(rates), len(rates) - 1)
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return f"<MeanBucket: {len(self.runs)} seeds, CTR {self.ctr:.4f} [{low:.4f}, {high:.4f}]>"
+
+
+def _ratio(rate: float, base: float) -> float:
+    return rate / base if base > 0 else float("nan")
+
+
+def _rate(sums: Floats, trials: int, payoff: int) -> float:
+    total = float(sums[:, trials].sum())
+    return float(sums[:, payoff].sum()) / total if total else float("nan")
