@@ -18,7 +18,7 @@ from benchmarks import ROOT
 from benchmarks.yahoo import write_r6a
 
 from topstory.events import EventLog
-from topstory.events.formats.faults import MAX_SHOWN_CHARACTERS, BadRow, Faults
+from topstory.events.formats.faults import BLANK_PROPENSITY, MAX_SHOWN_CHARACTERS, BadRow, Faults
 from topstory.events.formats.importing import import_log
 from topstory.events.formats.pipeline.sources import TRUNCATED
 from topstory.events.formats.pipeline.validation import ParsedRows, RejectedRow
@@ -147,6 +147,92 @@ def test_a_truncated_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     report = import_log("r6a", [cut, plain], tmp_path / "log")
     assert 2_000 < report.events < 4_000
     assert report.skipped == {TRUNCATED: 1}
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_blank_propensities_are_counted_where_others_have_one(format: str, tmp_path: Path) -> None:
+    file = tmp_path / "events"
+    rows = [("a", "0.7"), ("b", ""), ("a", ""), ("b", "0.3")]
+    if format == "csv":
+        text = "user_x,pool,shown,payoff,propensity\n"
+        text += "".join(f"1,a|b,{shown},0,{p}\n" for shown, p in rows)
+    else:
+        text = "".join(
+            f'{{"user": [1], "pool": ["a", "b"], "shown": "{shown}", "payoff": 0'
+            + (f', "propensity": {p}}}\n' if p else "}\n")
+            for shown, p in rows
+        )
+    file.write_text(text)
+    report = import_log(format, file, tmp_path / "log")
+    assert report.noted == {BLANK_PROPENSITY: 2}
+    assert report.first[BLANK_PROPENSITY].line == (3 if format == "csv" else 2)
+    log = EventLog.read(tmp_path / "log")
+    assert log.propensities_recorded == 2
+    assert log.propensity.tolist() == pytest.approx([0.7, 0.5, 0.5, 0.3])
+    none = text.replace("0.7", "").replace("0.3", "")
+    if format == "csv":
+        file.write_text(none)  # the log has no propensities at all: nothing to remark on
+        assert import_log(format, file, tmp_path / "log").noted == {}
+        assert EventLog.read(tmp_path / "log").propensities_recorded == 0
+
+
+@pytest.mark.parametrize("name", ["propensty", "Propensity", "probability", "pscore"])
+@pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
+def test_a_misspelt_propensity_is_noted(format: str, name: str, tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {"user": [[1.0]] * 2, "pool": [["a", "b"]] * 2, "shown": ["a", "b"], "payoff": [0, 1]}
+    )
+    table[name] = [0.7, 0.3]
+    file = tmp_path / "events"
+    if format == "parquet":
+        table.to_parquet(file)
+    elif format == "jsonl":
+        table.to_json(file, orient="records", lines=True)
+    else:
+        table["user"], table["pool"] = "1", "a|b"
+        table.to_csv(file, index=False)
+    report = import_log(format, file, tmp_path / "log")
+    [remark] = report.noted
+    assert (
+        remark == f"the field {name!r} is not read: if it is the propensity, call it 'propensity'"
+    )
+    assert report.first[remark].line == 1
+    assert EventLog.read(tmp_path / "log").propensities_recorded == 0
+
+
+@pytest.mark.parametrize("value", ["O.7", " ", "0,7", "nan", "none"])
+def test_a_misspelt_value_is_a_bad_row(value: str, tmp_path: Path) -> None:
+    file = tmp_path / "events.csv"
+    file.write_text(f'user_x,pool,shown,payoff,propensity\n1,a|b,a,0,0.7\n1,a|b,b,0,"{value}"\n')
+    report = import_log("csv", file, tmp_path / "log", max_bad=0.5)
+    assert report.skipped == {"the propensity is outside (0, 1]": 1}
+
+
+def test_where_all_rows_are_bad_the_reasons_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "day.txt"
+    file.write_text(LINE.replace("id-2 1", "id-9 1") * 3 + LINE.replace("id-2 1", "id-2 7"))
+    with pytest.raises(ValueError, match=r"there are no events in it: 3 times the shown article is "
+        r"not among those listed, first at \S*day\.txt:1: .*; 1 times the click is not 0 or 1, "
+        r"first at \S*day\.txt:4: .*; nothing was written"):  # fmt: skip
+        import_log("r6b", file, tmp_path / "log", max_bad=1)
+
+
+@pytest.mark.parametrize("format", ["r6a", "r6b", "jsonl", "csv"])
+def test_a_byte_order_mark_is_skipped(format: str, tmp_path: Path) -> None:
+    plain, marked = tmp_path / "plain", tmp_path / "marked"
+    if format == "r6a":
+        write_r6a(plain, 50)
+    else:
+        plain.write_text(
+            {
+                "r6b": LINE,
+                "jsonl": '{"user": [1], "pool": ["a"], "shown": "a", "payoff": 0}\n',
+                "csv": "user_x,pool,shown,payoff\n1,a,a,0\n",
+            }[format]
+        )
+    marked.write_bytes(b"\xef\xbb\xbf" + plain.read_bytes())
+    report = import_log(format, marked, tmp_path / "log", strict=True)
+    assert report.events == import_log(format, plain, tmp_path / "log", strict=True).events
 
 
 @pytest.mark.parametrize("content", [b"", b"\n"])

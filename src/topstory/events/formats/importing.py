@@ -116,7 +116,9 @@ def import_log(
             raise ValueError(_too_many_bad_rows(faults, events, format, max_bad))
         if not events:
             names = ", ".join(map(str, paths[:3])) + (", …" if len(paths) > 3 else "")
-            raise ValueError(f"{names}: there are no events in it; nothing was written")
+            raise ValueError(
+                f"{names}: there are no events in it{_reasons(faults)}; nothing was written"
+            )
         if not appender.propensities_recorded:
             faults.forget(BLANK_PROPENSITY)  # the log has none at all
         for key, count in appender.articles.changed.items():
@@ -228,12 +230,26 @@ class _FileOrder:
                 self._faults.note(UNORDERED_FILES, str(path), 0, count=earlier)
 
 
+def _reasons(faults: Faults) -> str:
+    """Why rows were skipped or left out, the most frequent reason first."""
+    counts = faults.counts | faults.omissions
+    told = [
+        f"{count:,} times {reason}, first at {_place(faults.first[reason])}"
+        for reason, count in sorted(counts.items(), key=lambda item: -item[1])
+    ]
+    return f": {'; '.join(told)}" if told else ""
+
+
+def _place(first: Fault) -> str:
+    return f"{first.file}:{first.line}: {first.text!r}"
+
+
 def _too_many_bad_rows(faults: Faults, events: int, format: str, max_bad: float) -> str:
     bad, rows = faults.bad, events + faults.bad + faults.omitted
     reason, count = max(faults.counts.items(), key=lambda item: item[1])
     first = faults.first[reason]
     return (
         f"{bad:,} of {rows:,} rows are bad ({bad / rows:.1%}, more than {max_bad:.1%}): "
-        f"{count:,} times {reason}, first at {first.file}:{first.line}: {first.text!r}; "
+        f"{count:,} times {reason}, first at {_place(first)}; "
         f"nothing was written: see that it is {format}, or allow more bad rows (max_bad)"
     )

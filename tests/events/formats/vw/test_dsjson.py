@@ -14,7 +14,10 @@ from topstory.events import EventLog
 from topstory.events.formats.faults import BadRow, Faults
 from topstory.events.formats.pipeline.descriptions import CHANGED_FEATURES
 from topstory.events.formats.registry import reader
+from topstory.events.formats.vw.dsjson import BAD_PDROP, CONTRADICTION
+from topstory.events.formats.vw.dsjson_decision import SLOTS
 from topstory.events.formats.vw.encodings import FeatureHasher
+from topstory.events.formats.vw.identical_actions import MERGED, MERGED_UNKNOWN, SAME_ID
 from topstory.events.formats.vw.named_features import named_features
 
 
@@ -147,11 +150,12 @@ BAD: list[tuple[str, dict[str, Any] | bytes]] = [
     ("there is no _multi: nothing says what could be shown", line(c={"u": 1})),
     ("_multi is not a list of actions", line(c={"_multi": 3})),
     ("an action is not an object", line(c=multi(1, 2))),
-    ("it has _slots: only lines with one decision each are read",
+    (SLOTS,
      line(c={**multi({"id": "a"}), "_slots": []})),
-    ("the pool lists an article twice (each action needs an id of its own)",
-     line(c=multi({"id": "a"}, {"id": "a"}))),
-    ("the pool is empty (each action needs an id of its own)", line(c=multi())),
+    (SAME_ID, line(c=multi({"id": "a"}, {"id": "a", "x": 1}))),
+    ("the pool is empty", line(c=multi())),
+    (BAD_PDROP, line(pdrop=1)),
+    (BAD_PDROP, line(pdrop=-0.1)),
     ("there is no Timestamp, though lines before it have one", line(Timestamp=...)),
     ("a user feature is not a finite number",
      line(c={**multi({"id": "a"}, {"id": "b"}), "u": 1e99})),
@@ -276,8 +280,77 @@ def test_text_that_ends_in_a_bracket_is_no_array(tmp_path: Path) -> None:
     assert log.features.tolist() == [[1.0]]
 
 
+class TestIdenticalActions:
+    """The same action listed more than once is one article."""
+
+    @pytest.mark.parametrize("shown", [1, 3])
+    @pytest.mark.parametrize("label", [True, False])
+    def test_their_probabilities_are_added_up(
+        self, tmp_path: Path, shown: int, label: bool
+    ) -> None:
+        faults = Faults()
+        twice = line(
+            c=multi({"id": "a", "x": 2}, {"id": "b"}, {"x": 2, "id": "a"}),
+            a=[3, 1, 2],
+            p=[0.5, 0.3, 0.2],
+            _label_Action=shown,
+            _labelIndex=shown - 1,
+            _label_probability=(0.3 if shown == 1 else 0.5) if label else ...,
+        )
+        event = log_of(tmp_path, twice, faults=faults)[0]
+        assert (event.pool, event.shown) == (("a", "b"), "a")
+        assert event.propensity == pytest.approx(0.8)
+        assert faults.notes == {MERGED: 1}
+        assert not faults.counts
+
+    def test_another_one_was_shown(self, tmp_path: Path) -> None:
+        faults = Faults()
+        twice = line(c=multi({"id": "a"}, {"id": "b"}, {"id": "a"}), _label_probability=0.2)
+        event = log_of(tmp_path, twice, faults=faults)[0]
+        assert (event.pool, event.shown) == (("a", "b"), "b")
+        assert event.propensity == pytest.approx(0.2)
+        assert faults.notes == {MERGED: 1}
+
+    def test_without_p_only_the_shown_one_counts_and_that_is_noted(self, tmp_path: Path) -> None:
+        faults = Faults()
+        twice = line(
+            c=multi({"id": "a"}, {"id": "b"}, {"id": "b"}), a=[], p=[], _label_probability=0.2
+        )
+        event = log_of(tmp_path, twice, faults=faults)[0]
+        assert (event.pool, event.shown) == (("a", "b"), "b")
+        assert event.propensity == pytest.approx(0.2)
+        assert faults.notes == {MERGED_UNKNOWN: 1}
+
+    def test_actions_without_ids_are_known_by_their_features(self, tmp_path: Path) -> None:
+        twice = line(c=multi({"x": 1}, {"y": 1}, {"y": 1}), a=[1, 2, 3], p=[0.2, 0.3, 0.5])
+        log = log_of(tmp_path, twice | {"_label_probability": 0.3}, faults=Faults())
+        assert len(log[0].pool) == 2
+        assert log[0].propensity == pytest.approx(0.8)
+
+    def test_the_shown_one_must_be_listed(self, tmp_path: Path) -> None:
+        faults = Faults()
+        outside = line(c=multi({"id": "a"}, {"id": "a"}), _label_Action=3, _labelIndex=2)
+        assert len(log_of(tmp_path, line(), outside, faults=faults)) == 1
+        assert faults.counts == {"the shown article is not in the pool": 1}
+
+
+def test_labels_that_contradict_each_other_are_noted(tmp_path: Path) -> None:
+    faults = Faults()
+    log = log_of(
+        tmp_path,
+        line(),
+        line(_label_Action=1),
+        line(_labelIndex=...),
+        line(_label_Action=...),
+        faults=faults,
+    )
+    assert log.shown.tolist() == ["Cold brew", "Cappucino", "Cold brew", "Cold brew"]
+    assert faults.notes == {CONTRADICTION: 1}
+    assert faults.first[CONTRADICTION].line == 2
+
+
 def test_a_refused_line_does_not_decide_whether_there_are_times(tmp_path: Path) -> None:
-    bad = line(c=multi({"id": "a"}, {"id": "a"}), Timestamp=...)
+    bad = line(c=multi({"id": "a"}, {"id": "a", "x": 1}), Timestamp=...)
     assert log_of(tmp_path, bad, line(), faults=Faults()).timestamps is not None
 
 

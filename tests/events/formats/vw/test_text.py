@@ -13,7 +13,9 @@ from tests.events.formats.whole_logs import whole
 from topstory.events import EventLog
 from topstory.events.formats.faults import BadRow, Faults
 from topstory.events.formats.pipeline.descriptions import CHANGED_FEATURES
+from topstory.events.formats.vw.dsjson_decision import SLOTS
 from topstory.events.formats.vw.encodings import FeatureHasher
+from topstory.events.formats.vw.identical_actions import MERGED, MERGED_UNKNOWN, SAME_ID
 from topstory.events.formats.vw.text_line import vw_line
 
 EXAMPLES = """\
@@ -72,6 +74,15 @@ def test_an_example_without_a_shared_line_has_a_user_of_the_constant(tmp_path: P
     assert np.asarray(log.users)[0].tolist() == [0.0, 0.0, 1.0]
 
 
+def test_identical_actions_are_merged(tmp_path: Path) -> None:
+    faults = Faults()
+    log = log_of(tmp_path, "shared | x\na| f\n0:1:0.5 b| f\na| f\n", faults)
+    assert (log[0].pool, log[0].shown, log[0].propensity) == (("a", "b"), "b", 0.5)
+    log = log_of(tmp_path, "shared | x\na| f\nb| f\n0:1:0.5 a| f\n", faults)
+    assert (log[0].pool, log[0].shown, log[0].propensity) == (("a", "b"), "a", 0.5)
+    assert faults.notes == {MERGED: 1, MERGED_UNKNOWN: 1}
+
+
 GOOD = "shared | x\n0:1:0.5 a| f\nb| f\n"
 BAD = [
     ("there is no |", "shared | x\n0:1:0.5\n", 6),
@@ -81,9 +92,10 @@ BAD = [
     ("a shared line is not the first of its example", "0:1:1 a| f\nshared | x\n", 6),
     ("not exactly one action of the example has a label", "shared | x\na| f\nb| f\n", 5),
     ("not exactly one action of the example has a label", "0:1:1 a| f\n0:1:1 b| f\n", 5),
-    ("the pool lists an article twice (each action needs a tag of its own)",
-     "0:1:1 a| f\na| f\n", 5),
-    ("the pool is empty (each action needs a tag of its own)", "shared | x\n", 5),
+    (SAME_ID, "0:1:1 a| f\na| g\n", 5),
+    (SLOTS, "ccb shared | x\nccb action | f\nccb slot 0:1:0.5 | y\n", 5),
+    (SLOTS, "slates shared 1 | x\nslates action 0 | f\nslates slot 0:0.5 | y\n", 5),
+    ("the pool is empty", "shared | x\n", 5),
     ("the propensity is outside (0, 1]", "0:1:2 a| f\n", 5),
     ("the payoff is not a finite number", "0:nan:1 a| f\n", 5),
     ("a user feature is not a finite number", "shared | x:1e99\n0:1:1 a| f\n", 5),

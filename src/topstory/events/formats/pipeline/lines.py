@@ -13,7 +13,7 @@ from topstory.events.formats.reader import Progress
 BLOCK_BYTES = 1 << 22  # about; as Python objects they take ten times as much
 MAX_ROW_BYTES = 1 << 26  # a longer one would fill the memory
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 
 
 class LineBlock(NamedTuple):
@@ -61,7 +61,7 @@ def line_blocks(
     number, rest, begun = 1, b"", False
     try:
         for piece in pieces(path, progress):
-            rest += piece if begun else piece.removeprefix(_BOM)
+            rest += piece if begun else piece.removeprefix(BOM)
             begun = True
             if len(rest) < BLOCK_BYTES:
                 continue

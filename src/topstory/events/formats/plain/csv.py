@@ -11,6 +11,7 @@ from topstory.events.formats.options import ReaderOptions
 from topstory.events.formats.pipeline.validation import validate
 from topstory.events.formats.plain.articles import read_articles
 from topstory.events.formats.plain.jsonl import OPTIONS
+from topstory.events.formats.plain.misspelt import note_misspelt
 from topstory.events.formats.plain.tables import TableParser, TablePart, is_wanted
 from topstory.events.formats.reader import Progress
 from topstory.events.formats.tabular.csv_tables import csv_tables
@@ -41,9 +42,17 @@ class CsvReader:
         articles = chosen.text("articles")
         table = None if articles is None else read_articles(Path(articles))
         tables = TableParser(table, chosen.flag("constant"))
+        names: dict[str, None] = {}
+
+        def wanted(name: str) -> bool:
+            names[name] = None
+            return is_wanted(name)
+
         for path in files:
-            for block in csv_tables(path, faults, progress, is_wanted):
+            names.clear()
+            for block in csv_tables(path, faults, progress, wanted):
                 part = TablePart(block.columns, block.lines, block.rejected, block.text)
                 valid = validate(tables.rows(path, part), faults)
                 if valid is not None:
                     yield path, valid.log
+            note_misspelt(names, faults, path)

@@ -25,6 +25,7 @@ from topstory.events.formats.pipeline.validation import (
     outcome_fault,
 )
 from topstory.events.formats.plain.articles import read_articles
+from topstory.events.formats.plain.misspelt import note_misspelt
 from topstory.events.formats.plain.users import NamedUsers, SparseUser, UserChecker
 from topstory.events.formats.tabular.arrow_columns import seconds_to_microseconds
 
@@ -97,6 +98,9 @@ class _JsonlParser(LineParser):
         if user is None:
             user = self._named.values(_decoded(_NAMED, row))
         checked = self._users.check(user)
+        if event.propensity is None and self.first_event.decided.get("propensity", True):
+            note_misspelt(_decoded(_NAMED, row), faults, batch.file, number, row)
+        self.first_event.setdefault("propensity", event.propensity is not None)
         micros = self._micros(event.timestamp)
         batch.add(number, checked, pool, at, payoff, event.propensity, micros, row)
 

@@ -16,6 +16,7 @@ from topstory.events.formats.options import ReaderOptions
 from topstory.events.formats.pipeline.validation import validate
 from topstory.events.formats.plain.articles import read_articles
 from topstory.events.formats.plain.jsonl import OPTIONS
+from topstory.events.formats.plain.misspelt import note_misspelt
 from topstory.events.formats.plain.tables import TableParser, TablePart, is_wanted
 from topstory.events.formats.reader import MAX_BATCH_EVENTS, Progress
 from topstory.events.log import EventLog
@@ -48,7 +49,7 @@ class ParquetReader:
         table = None if articles is None else read_articles(Path(articles))
         tables = TableParser(table, chosen.flag("constant"))
         for path in files:
-            for part in _parts(path, progress):
+            for part in _parts(path, faults, progress):
                 with _naming_file(path):
                     rows = tables.rows(path, part)
                 valid = validate(rows, faults)
@@ -56,12 +57,13 @@ class ParquetReader:
                     yield path, valid.log
 
 
-def _parts(path: Path, progress: Progress) -> Iterator[TablePart]:
+def _parts(path: Path, faults: Faults, progress: Progress) -> Iterator[TablePart]:
     size, reported, done = path.stat().st_size, 0, 0
     with _naming_file(path):
         file = pq.ParquetFile(path)
     with file:
         names = [name for name in file.schema_arrow.names if is_wanted(name)]
+        note_misspelt(file.schema_arrow.names, faults, path)
         metadata = file.metadata
         groups = [metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)]
         rows = max(1, metadata.num_rows)

@@ -14,7 +14,7 @@ from topstory.events.formats.pipeline.first_event import FirstEvent
 from topstory.events.formats.pipeline.line_parser import LineParser
 from topstory.events.formats.pipeline.line_reader import LineReader
 from topstory.events.formats.pipeline.memo import Memo
-from topstory.events.formats.pipeline.row_batch import RowBatch, pool_fault
+from topstory.events.formats.pipeline.row_batch import RowBatch
 from topstory.events.formats.pipeline.validation import ParsedRows, outcome_fault
 from topstory.events.formats.vw.dsjson_decision import (
     actions,
@@ -24,8 +24,17 @@ from topstory.events.formats.vw.dsjson_decision import (
     shared_features,
 )
 from topstory.events.formats.vw.encodings import ArrayEncoding, Encoding, HashEncoding
+from topstory.events.formats.vw.identical_actions import (
+    MERGED,
+    MERGED_UNKNOWN,
+    MergedPool,
+    copies,
+    merged_pool,
+)
 
 SKIPPED_LEARNING = "_skipLearn is true"
+BAD_PDROP = "pdrop is outside [0, 1): a line that is always dropped cannot be there"
+CONTRADICTION = "_label_Action and _labelIndex name different actions: the first is taken"
 DROPPED = "pdrop: others like it were dropped at random, and nothing makes up for them"
 
 
@@ -62,7 +71,7 @@ class _DsjsonParser(LineParser):
         super().__init__(first_event)
         self._encoding, self._key = encoding, key
         # Lists of actions repeat from line to line; if not, the actions in them do.
-        self._pools = Memo[tuple[ArticleDescription, ...]](self._pool)
+        self._pools = Memo[MergedPool](self._pool)
         self._known = Memo[ArticleDescription](self._action)
 
     def parse_row(self, number: int, row: bytes, batch: RowBatch, faults: Faults) -> None:
@@ -72,13 +81,23 @@ class _DsjsonParser(LineParser):
             faults.left_out(SKIPPED_LEARNING, batch.file, number, row)
             return
         at, payoff, propensity = decision.at(), decision.payoff(), decision.propensity()
-        pool = self._pools[bytes(context["_multi"])]
-        fault = outcome_fault(at, len(pool), payoff, propensity)
+        pool, places = self._pools[bytes(context["_multi"])]
+        fault = outcome_fault(at, len(places), payoff, propensity)
         if fault is not None:
             raise NotAnEvent(fault)
+        if decision.pdrop is not None and not 0 <= decision.pdrop < 1:
+            raise NotAnEvent(BAD_PDROP)
+        if len(pool) < len(places):
+            others = copies(places, at)
+            chance = decision.chance_of(others) if others else 0.0
+            remark = MERGED if chance is not None else MERGED_UNKNOWN
+            at, propensity = places[at], min(1.0, propensity + (chance or 0.0))
+            faults.note(remark, batch.file, number, row)
         self._encoding.check(pool)
         user = self._encoding.user(shared_features(context))
         micros = self._micros(decision.timestamp)
+        if decision.contradicts():
+            faults.note(CONTRADICTION, batch.file, number, row)
         if decision.pdrop:
             faults.note(DROPPED, batch.file, number, row)
         batch.add(number, user, pool, at, payoff, propensity, micros, row)
@@ -90,13 +109,9 @@ class _DsjsonParser(LineParser):
         users = self._encoding.users(batch.users)
         return batch.rows(users, description_table(found), index)
 
-    def _pool(self, multi: bytes) -> tuple[ArticleDescription, ...]:
+    def _pool(self, multi: bytes) -> MergedPool:
         known = self._known
-        pool = tuple([known[text] for text in actions(multi)])
-        fault = pool_fault([action.id for action in pool])
-        if fault is not None:
-            raise NotAnEvent(f"{fault} (each action needs an id of its own)")
-        return pool
+        return merged_pool([known[text] for text in actions(multi)])
 
     def _action(self, text: bytes) -> ArticleDescription:
         key, features = id_and_features(parse_json(text), self._key)

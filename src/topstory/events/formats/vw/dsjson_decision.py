@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +15,10 @@ from topstory.events.formats.vw.named_features import Named, feature_id, named_f
 Names = tuple[str, ...]
 
 HASH = "hash"
+SLOTS = (
+    "it has slots (Vowpal Wabbit's ccb or slates), which are not read yet: only examples with one "
+    "decision are"
+)
 DEFAULT_IDS: tuple[Names, ...] = (("id",), ("i", "id"), ("_tag",))
 
 
@@ -39,6 +44,17 @@ class LoggedDecision(msgspec.Struct):
             return self.index
         raise NotAnEvent("there is no _label_Action: nothing says what was chosen")
 
+    def contradicts(self) -> bool:
+        """Whether the two labels of the chosen action name different ones."""
+        return None not in (self.action, self.index) and self.action != (self.index or 0) + 1
+
+    def chance_of(self, places: Iterable[int]) -> float | None:
+        """The sum of the probabilities of some actions; None if one is not recorded."""
+        try:
+            return sum(self.probabilities[self.ranking.index(place + 1)] for place in places)
+        except (ValueError, IndexError):
+            return None
+
     def payoff(self) -> float:
         """The payoff: the negative cost."""
         if self.cost is None:
@@ -49,10 +65,10 @@ class LoggedDecision(msgspec.Struct):
         """The chosen action's probability: its label's, else from `a` and `p`."""
         if self.probability is not None:
             return self.probability
-        try:
-            return self.probabilities[self.ranking.index(self.at() + 1)]
-        except (ValueError, IndexError):
-            raise NotAnEvent("there is no _label_probability, nor p of the chosen action") from None
+        chance = self.chance_of([self.at()])
+        if chance is None:
+            raise NotAnEvent("there is no _label_probability, nor p of the chosen action")
+        return chance
 
 
 _LINE = msgspec.json.Decoder(LoggedDecision)
@@ -72,7 +88,7 @@ def decode(line: bytes) -> tuple[LoggedDecision, dict[str, msgspec.Raw]]:
     decision: LoggedDecision = _checked(_LINE, line)
     context: dict[str, msgspec.Raw] = _checked(_CONTEXT, decision.c)
     if "_slots" in context:
-        raise NotAnEvent("it has _slots: only lines with one decision each are read")
+        raise NotAnEvent(SLOTS)
     if "_multi" not in context:
         raise NotAnEvent("there is no _multi: nothing says what could be shown")
     return decision, context

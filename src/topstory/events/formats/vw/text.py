@@ -13,9 +13,15 @@ from topstory.events.formats.pipeline.line_parser import LineParser
 from topstory.events.formats.pipeline.line_reader import LineReader
 from topstory.events.formats.pipeline.lines import LineBlock, line_end
 from topstory.events.formats.pipeline.memo import Memo
-from topstory.events.formats.pipeline.row_batch import RowBatch, pool_fault
+from topstory.events.formats.pipeline.row_batch import RowBatch
 from topstory.events.formats.pipeline.validation import ParsedRows, outcome_fault
 from topstory.events.formats.vw.encodings import HashEncoding
+from topstory.events.formats.vw.identical_actions import (
+    MERGED,
+    MERGED_UNKNOWN,
+    copies,
+    merged_pool,
+)
 from topstory.events.formats.vw.named_features import Named, feature_id, shortest_text
 from topstory.events.formats.vw.text_line import Label, VwLine, vw_line
 
@@ -102,9 +108,7 @@ class _ExampleParser(LineParser):
             if label is not None:
                 chosen.append((len(pool), label))
             pool.append(action)
-        fault = pool_fault([action.id for action in pool])
-        if fault is not None:
-            raise NotAnEvent(f"{fault} (each action needs a tag of its own)")
+        actions, places = merged_pool(pool)
         if len(chosen) != 1:
             raise NotAnEvent("not exactly one action of the example has a label")
         [(at, (cost, probability))] = chosen
@@ -112,7 +116,10 @@ class _ExampleParser(LineParser):
         if fault is not None:
             raise NotAnEvent(fault)
         user = self._encoding.user(shared)
-        batch.add(number, user, tuple(pool), at, 0.0 - cost, probability, text=row[0][1])
+        if len(actions) < len(pool):
+            remark = MERGED_UNKNOWN if copies(places, at) else MERGED
+            faults.note(remark, batch.file, number, row[0][1])
+        batch.add(number, user, actions, places[at], 0.0 - cost, probability, text=row[0][1])
 
     def finish(self, batch: RowBatch) -> ParsedRows:
         """Users as vectors, and one article per description of an action."""

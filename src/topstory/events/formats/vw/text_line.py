@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from topstory.events.formats.faults import NotAnEvent
+from topstory.events.formats.vw.dsjson_decision import SLOTS
 from topstory.events.formats.vw.named_features import Named
 
 
@@ -42,6 +43,8 @@ def vw_line(text: str) -> VwLine:
     words, tag = head.split(), ""
     if words and (not head[-1].isspace() or words[-1].startswith("'")):
         tag = words.pop().removeprefix("'")
+    if words[:1] in (["ccb"], ["slates"]):
+        raise NotAnEvent(SLOTS)
     shared, label = words == ["shared"], None
     if words and not shared:
         label = _label(words)

@@ -14,6 +14,7 @@ from topstory.events.columns.contexts import Contexts
 from topstory.events.columns.positions import position_type
 from topstory.events.columns.times import LATEST, SECOND, Times
 from topstory.events.formats.faults import Faults
+from topstory.events.formats.pipeline.lines import BOM
 from topstory.events.formats.pipeline.sources import MAX_LINE_BYTES, TOO_LONG, DamagedFile, pieces
 from topstory.events.formats.pipeline.validation import MAX_FLOAT32
 from topstory.events.formats.reader import MAX_BATCH_EVENTS, Progress
@@ -77,8 +78,11 @@ class LineScanner(ABC):
     def _file(self, path: Path, faults: Faults, progress: Progress) -> Iterator[EventLog]:
         rest = b""  # an incomplete line
         skipping = False  # a line that is too long
+        begun = False
         try:
             for piece in pieces(path, progress):
+                if not begun:
+                    piece, begun = piece.removeprefix(BOM), True
                 begin = 0
                 if rest or skipping:
                     begin = piece.find(b"\n") + 1
