@@ -40,6 +40,7 @@ from topstory.features.encoding.encoder import FieldReport
 from topstory.features.regression.early_stopping import Step
 from topstory.report.records import Cell, Number, Row, Table1
 from topstory.serving.upkeep.backup import BackedUp
+from topstory.serving.upkeep.excluding import ExclusionReport
 from topstory.serving.upkeep.journal_export import Exported
 from topstory.serving.upkeep.verification import Verified
 
@@ -123,6 +124,11 @@ $ topstory backup-journal backups/monday/ --config topstory.toml
 $ topstory verify-journal topstory-data/
 ```
 """,
+    "exclude": """\
+```console notest
+$ topstory exclude --config topstory.toml --key web --since 2026-05-01T12:00
+```
+""",
     "new-key": "```console notest\n$ topstory new-key web --role decide --role feedback\n```\n",
     "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
     "features fit": """\
@@ -155,6 +161,7 @@ JSON = {
     "export-journal": "JSON of export-journal",
     "backup-journal": "JSON of backup-journal",
     "verify-journal": "JSON of verify-journal",
+    "exclude": "JSON of exclude",
     "demo": "JSON of replay and demo",
     "features fit": "JSON of features fit and show",
     "features apply": "JSON of features apply",
@@ -180,6 +187,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     "export-journal": ("", (Exported,)),
     "backup-journal": ("The time is in UTC.", (BackedUp,)),
     "verify-journal": ("", (Verified,)),
+    "exclude": ("`record` is null if nothing was excluded.", (ExclusionReport,)),
     "replay": (
         INTERVALS,
         (ReplayReport, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport),

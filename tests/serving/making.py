@@ -39,7 +39,7 @@ class Made:
 
     def __init__(self, settings: Config) -> None:
         self.folder: DataFolder = open_folder(settings)
-        self.service = Service(settings, self.folder, SIGNER)
+        self.service = Service(self.folder.config, self.folder, SIGNER)
 
     def crash(self) -> None:
         """End without saving anything."""

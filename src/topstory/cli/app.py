@@ -10,7 +10,12 @@ from topstory.cli.commands.export import export
 from topstory.cli.commands.features import features
 from topstory.cli.commands.import_ import import_
 from topstory.cli.commands.inspect import inspect
-from topstory.cli.commands.journal import backup_journal, export_journal, verify_journal
+from topstory.cli.commands.journal import (
+    backup_journal,
+    exclude,
+    export_journal,
+    verify_journal,
+)
 from topstory.cli.commands.new_key import new_key
 from topstory.cli.commands.replay import replay
 from topstory.cli.commands.serve import serve
@@ -28,7 +33,7 @@ app = typer.Typer(
 )
 for command in (
     *(simulate, import_, export, inspect, replay, tune, study),
-    *(serve, export_journal, backup_journal, verify_journal, new_key, demo),
+    *(serve, export_journal, backup_journal, verify_journal, exclude, new_key, demo),
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(reports_errors(command))
 app.add_typer(features)

@@ -39,6 +39,7 @@ def serve(config: Config, print_line: PrintLine, options: StartOptions = NOTHING
         return
     (listening,) = listen(config)
     folder = open_folder(config, options)
+    config = folder.config
     try:
         keys, made = keys_of(config, print_line)
         service = Service(config, folder, signer_of(config))

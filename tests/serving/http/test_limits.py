@@ -15,7 +15,14 @@ from topstory.serving.api.messages import ArticleRequest
 from topstory.serving.service.recent_decisions import TRIM_INTERVAL
 
 USER = [0.2, 0.3, 0.5, 1.0]
-LIMITS = {"batch": 60, "waiting": 20, "remembered": 10, "magnitude": 5.0}
+LIMITS: dict[str, Any] = {
+    "batch": 60,
+    "waiting": 20,
+    "remembered": 10,
+    "magnitude": 5.0,
+    "context_norm": 8,
+    "payoffs": [-5, 5],
+}
 SITE = "https://news.example"
 
 

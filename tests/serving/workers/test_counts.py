@@ -15,7 +15,8 @@ def test_what_a_worker_has_reported_it_does_not_report_again() -> None:
     view: Any = SimpleNamespace(torn_reads=3)
     theirs, ours = RequestCounts(), RequestCounts()
     theirs.count("/v1/decide", 200, 0.002)
-    counts = Counts(theirs, view, features)
+    found = [{"context": 1}, {}, {}]
+    counts = Counts(theirs, view, features, lambda: found.pop(0))
     first, second = counts.taken(), counts.taken()
     assert (first.torn_reads, second.torn_reads) == (3, 0)
     add(first, ours)

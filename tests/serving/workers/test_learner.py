@@ -59,7 +59,9 @@ class Worker:
         """By request: whether it was a repeat, or the status of the refusal."""
         receipts: list[Receipt] = [(decision, EXPIRES) for decision, _ in paid]
         found: dict[int, bool | int] = {}
-        for message in await self.send(Paying(1, receipts, [payoff for _, payoff in paid])):
+        for message in await self.send(
+            Paying(1, receipts, [payoff for _, payoff in paid], [""] * len(paid))
+        ):
             if isinstance(message, Settled):
                 assert not found.keys() & set(message.numbers)
                 found |= dict(zip(message.numbers, message.repeated, strict=True))
@@ -147,7 +149,7 @@ def test_payoffs_of_one_turn_count_as_one_by_one(tmp_path: Path) -> None:
         assert await worker.pay(*given) == {1: False, 2: True, 3: 409, 4: False, 5: 404}
         assert await worker.pay((first, 1.0), (first + 2, 1.0)) == {1: True, 2: False}
         # The number of a decision with the window of another, which a crash has lost.
-        (denied,) = await worker.send(Paying(1, [(first + 3, EXPIRES - 1)], [1.0]))
+        (denied,) = await worker.send(Paying(1, [(first + 3, EXPIRES - 1)], [1.0], [""]))
         assert (denied.first, denied.status) == (1, 404)
         return first, worker.service.state.fingerprint()
 

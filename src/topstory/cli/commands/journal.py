@@ -1,5 +1,6 @@
-"""`topstory export-journal`, `topstory backup-journal` and `topstory verify-journal`."""
+"""`topstory export-journal`, `backup-journal`, `verify-journal` and `exclude`."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -126,3 +127,67 @@ def verify_journal(data: Data, json: AsJson = False) -> None:
         f"Checked {report.records:,} records up to number {report.last:,}: all are as they were "
         f"written. {chained}."
     )
+
+
+def exclude(
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TOML file of the service.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Data folder, if not the configured one."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What was sent with this API key.")
+    ] = None,
+    visitor: Annotated[
+        str | None, typer.Option(metavar="ID", help="What was shown to this visitor.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="From then on, such as 2026-05-01T12:00 (UTC)."),
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before then.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Undo what a key or a visitor taught a service, or all that it learned in a time.
+
+    Stop the service first. The journal keeps every record, and one more that excludes these: from
+    the next start on, the state is exactly what it would be without them. Give at least one of
+    --key, --visitor, --since and --until; all that are given must hold.
+    """
+    import msgspec
+
+    from topstory.cli.output.consoles import print_json, print_line
+    from topstory.cli.output.numbers import count
+    from topstory.serving.config.loading import read_config
+    from topstory.serving.upkeep.excluding import exclude as append
+
+    if key is None and visitor is None and since is None and until is None:
+        raise typer.BadParameter("give at least one of --key, --visitor, --since and --until")
+    times = [_time(name, text) for name, text in (("--since", since), ("--until", until))]
+    settings = read_config(config)
+    if data is not None:
+        settings = msgspec.structs.replace(settings, data=str(data))
+    report = append(settings, key, visitor, *times)
+    if json:
+        print_json(report)
+    elif report.record is None:
+        print_line("Nothing to exclude: no decision or payoff matches.")
+    else:
+        print_line(
+            f"Excluded {count(report.decisions, 'decision')} and {count(report.payoffs, 'payoff')} "
+            f"(record {report.record:,}). Start the service: it folds its state again without them."
+        )
+
+
+def _time(option: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"expected a time such as 2026-05-01T12:00, got {text!r}", param_hint=option
+        ) from None
+    return when.replace(tzinfo=UTC) if when.tzinfo is None else when

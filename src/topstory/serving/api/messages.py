@@ -172,6 +172,13 @@ class Stats(msgspec.Struct, frozen=True):
     failing: str | None
     fingerprint: Annotated[str, Meta(description="hash of everything learned and counted")]
     pools: dict[str, PoolStats]
+    outliers: Annotated[
+        dict[str, int],
+        Meta(
+            description="since the start: contexts and payoffs refused as out of range, and "
+            "decisions not learned from because the visitor had too many"
+        ),
+    ] = {}
 
 
 class Health(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,9 @@ def _check(config: Config) -> None:
         for place, value in enumerate(values):
             if value in values[:place]:
                 raise BadConfig(f"keys[{place}].{field}: an earlier key also has {value!r}")
+    payoffs = config.limits.payoffs
+    if payoffs is not None and not -inf < payoffs[0] < payoffs[1] < inf:
+        raise BadConfig(f"limits.payoffs: the lowest must be below the highest, got {payoffs}")
     for key, secret in config.signing.items():
         if not re.fullmatch(r"[A-Za-z0-9]{1,8}", key):
             raise BadConfig(f"signing.{key}: an id must be 1 to 8 letters or digits")

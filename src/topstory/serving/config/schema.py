@@ -142,6 +142,28 @@ class LimitsConfig(Section, frozen=True):
         Positive,
         Meta(description="largest absolute value in contexts, features and payoffs"),
     ] = 1_000.0
+    context_norm: Annotated[
+        Positive | None,
+        Meta(
+            description="largest length (Euclidean norm) of a context; above: 422. Long contexts "
+            "weigh more than others. Not set: 1.5, enough for memberships that sum to 1 and the "
+            "constant; no bound for a data folder of version 0.1"
+        ),
+    ] = None
+    payoffs: Annotated[
+        tuple[float, float] | None,
+        Meta(
+            description="lowest and highest payoff; outside: 422. Not set: 0 and 1, and no bound "
+            "for a data folder of version 0.1"
+        ),
+    ] = None
+    visitor_decisions: Annotated[
+        PositiveInt,
+        Meta(
+            description="decisions per visitor and hour that teach the model; more are answered, "
+            "but not learned from"
+        ),
+    ] = 100
     remembered: Annotated[
         PositiveInt,
         Meta(description="recent decisions in memory; older ones are read from the journal"),
@@ -228,6 +250,14 @@ class Config(Section, frozen=True):
         tuple[KeyConfig, ...],
         Meta(description="`[[keys]]`; none: one with all roles is created, and kept in `data`"),
     ] = ()
+    bucket_secret: Annotated[
+        str | None,
+        Meta(
+            description="secret that visitors' buckets depend on, so that nobody can choose one. "
+            "Not set: a new data folder creates one and keeps it in its journal; one of version "
+            "0.1 uses none. A change moves visitors to other buckets"
+        ),
+    ] = None
     signing: Annotated[
         dict[str, str],
         Meta(
@@ -249,6 +279,7 @@ def plain(config: Config) -> dict[str, Any]:
     """The configuration without its secrets, as the journal records it."""
     public: dict[str, Any] = msgspec.to_builtins(config)
     public.pop("signing")
+    public.pop("bucket_secret")
     public["journal"].pop("url")  # it may hold a password
     public["keys"] = [{"name": key.name, "roles": list(key.roles)} for key in config.keys]
     return public

@@ -85,7 +85,8 @@ class AdminRoutes:
     async def stats(self) -> Stats:
         """The state of the whole service."""
         self._service.commits.check_state()
-        return stats(self._service, self._keeper, self._started)
+        outliers = await self._metrics.outliers()
+        return stats(self._service, self._keeper, self._started, outliers)
 
     async def metrics(self) -> Response:
         """The metrics for Prometheus."""

@@ -30,18 +30,18 @@ class DecisionService(Protocol):
 
     config: Config
 
-    def ask(self, request: DecideRequest, reply: Reply[Decision]) -> None:
+    def ask(self, request: DecideRequest, reply: Reply[Decision], key: str) -> None:
         """Choose an article for a user."""
         ...
 
-    def pay(self, request: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
+    def pay(self, request: FeedbackRequest, reply: Reply[Acknowledged], key: str) -> None:
         """Record the payoff of a decision."""
         ...
 
 
 def hot_routes(service: DecisionService, keys: Keys) -> dict[str, HotRoute]:
     """The routes that take one request or an array, by path."""
-    handlers: dict[str, Callable[[Any, Reply[Any]], None]] = {
+    handlers: dict[str, Callable[[Any, Reply[Any], str], None]] = {
         "decide": service.ask,
         "feedback": service.pay,
     }
@@ -59,7 +59,7 @@ class HotRoute:
     def __init__(
         self,
         endpoint: Endpoint[Any],
-        handle: Callable[[Any, Reply[Any]], None],
+        handle: Callable[[Any, Reply[Any], str], None],
         limits: LimitsConfig,
         keys: Keys,
     ) -> None:
@@ -93,7 +93,7 @@ class HotRoute:
                 self._begin_many(key, body, now, reply)
             else:
                 self._keys.spend(key, now, 1)
-                self._handle(decoded(self._one, body), reply)
+                self._handle(decoded(self._one, body), reply, key.name)
         except ApiError as error:
             reply.refuse(error)
         except Exception:
@@ -112,7 +112,7 @@ class HotRoute:
         together = Together(len(requests), reply)
         for place, each in enumerate(requests):
             element = ElementReply(together, place)
-            attempt(element, self._handle, each, element)
+            attempt(element, self._handle, each, element, key.name)
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:

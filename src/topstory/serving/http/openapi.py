@@ -39,7 +39,7 @@ def openapi(pools: tuple[str, ...], dimension: int, limits: LimitsConfig) -> dic
         )
         if endpoint.parameters:
             operations["parameters"] = [_parameter(name, pools) for name in endpoint.parameters]
-    _set_limits(components, dimension, limits.magnitude)
+    _set_limits(components, dimension, limits)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -112,14 +112,16 @@ def _parameter(name: str, pools: Iterable[str]) -> Schema:
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-def _set_limits(components: dict[str, Any], dimension: int, magnitude: float) -> None:
+def _set_limits(components: dict[str, Any], dimension: int, limits: LimitsConfig) -> None:
     """Add the bounds that only the configuration knows."""
+    magnitude = limits.magnitude
     bounds = {"minimum": -magnitude, "maximum": magnitude}
     user = _numbers(components["DecideRequest"]["properties"]["user"])
     user |= {"minItems": dimension, "maxItems": dimension}
     for numbers in (user, _numbers(components["ArticleRequest"]["properties"]["features"])):
         numbers["items"] |= bounds
-    components["FeedbackRequest"]["properties"]["payoff"] |= bounds
+    low, high = limits.payoffs or (-magnitude, magnitude)
+    components["FeedbackRequest"]["properties"]["payoff"] |= {"minimum": low, "maximum": high}
 
 
 def _numbers(field: Schema) -> Schema:

@@ -42,14 +42,21 @@ class Metrics(Collector):
 
     async def page(self) -> bytes:
         """The page in Prometheus' text format."""
+        await self.outliers()
+        return generate_latest(self._registry)
+
+    async def outliers(self) -> dict[str, int]:
+        """Inputs that were out of range, by kind, in all processes."""
         if self._gather is not None:
             await self._gather()
-        return generate_latest(self._registry)
+        self._requests.outliers.update(self._service.front.take_outliers())
+        return dict(self._requests.outliers)
 
     def collect(self) -> Iterator[Metric]:
         """The metrics of the service itself."""
         yield from self._http()
         yield from self._pools()
+        yield from self._outliers()
         yield from self._profiles()
         service, commits = self._service, self._service.commits
         for name, help_text, value in (
@@ -139,6 +146,16 @@ class Metrics(Collector):
             articles.add_metric([name], len(pool.articles))
             drifted.add_metric([name], drift(pool))
         yield from (shows, payoff, ctr, articles, drifted, age)
+
+    def _outliers(self) -> Iterator[Metric]:
+        counted = CounterMetricFamily(
+            "topstory_outliers",
+            "contexts and payoffs out of range, refused; decisions of visitors above their cap",
+            labels=["kind"],
+        )
+        for kind, count in self._requests.outliers.items():
+            counted.add_metric([kind], count)
+        yield counted
 
     def _profiles(self) -> Iterator[Metric]:
         if self._service.features is not None:

@@ -33,6 +33,7 @@ class RequestCounts:
 
     def __init__(self) -> None:
         self.unknown: Counter[str] = Counter()  # categories by field, counted by other processes
+        self.outliers: Counter[str] = Counter()  # by kind, counted by other processes
         self.statuses: Counter[tuple[str, int]] = Counter()
         self.latencies: defaultdict[str, Latency] = defaultdict(Latency)  # by route
 

@@ -48,7 +48,7 @@ def article_view(service: Service, pool_name: str, article: str) -> ArticleView:
     return _views(pool, [article], service.clock.now())[0]
 
 
-def stats(service: Service, keeper: Keeper, since: float) -> Stats:
+def stats(service: Service, keeper: Keeper, since: float, outliers: dict[str, int]) -> Stats:
     """The state of the whole service; `since` is its start on the monotonic clock."""
     return Stats(
         version=version("topstory"),
@@ -63,6 +63,7 @@ def stats(service: Service, keeper: Keeper, since: float) -> Stats:
         failing=service.commits.failing,
         fingerprint=service.state.fingerprint(),
         pools={name: pool_stats(service, name) for name in service.deciders},
+        outliers=outliers,
     )
 
 

@@ -71,6 +71,8 @@ class Decided(Record, frozen=True):
     request: str | None = None
     slots: int = 1
     draw: int | None = None  # the number its randomness depends on; None: its own
+    key: str = ""  # the name of the API key that asked
+    visitor: bytes = b""  # the visitor's pseudonym in this pool; empty: no id was given
 
 
 class Paid(Record, frozen=True):
@@ -78,6 +80,7 @@ class Paid(Record, frozen=True):
 
     decision: int
     payoff: float
+    key: str = ""  # the name of the API key that reported it
 
 
 class TailLost(Record, frozen=True):
@@ -92,7 +95,20 @@ class ClockSet(Record, frozen=True):
     was: int
 
 
-AnyRecord = Configured | Opened | Placed | Removed | Decided | Paid | TailLost | ClockSet
+class Excluded(Record, frozen=True):
+    """An operator excluded decisions and payoffs: the state is as if they had never been.
+
+    Those with a number from `first` to `last`, by this key (None: any) and of these visitors (none:
+    any), and the payoffs of excluded decisions.
+    """
+
+    first: int
+    last: int
+    key: str | None = None
+    visitors: tuple[bytes, ...] = ()
+
+
+AnyRecord = Configured | Opened | Placed | Removed | Decided | Paid | TailLost | ClockSet | Excluded
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -111,6 +127,6 @@ def decode(body: bytes) -> AnyRecord:
     """The record that `encode` wrote.
 
     >>> decode(encode(Paid(7, 1.0)))
-    Paid(decision=7, payoff=1.0)
+    Paid(decision=7, payoff=1.0, key='')
     """
     return _decoder.decode(body)

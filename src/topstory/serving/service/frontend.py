@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
+from math import inf
 from struct import Struct
 from typing import NamedTuple
 
@@ -17,11 +19,12 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.records import Decided
 from topstory.serving.security.decision_ids import Signer
-from topstory.serving.service.inputs import context_of
+from topstory.serving.service.inputs import OutOfRange, context_of
 from topstory.serving.service.receipts import Receipt, issued, redeemed
 from topstory.serving.service.replies import Reply, unexpected
 from topstory.serving.service.transport import Transport, Wanted
 from topstory.serving.service.view import View, VisibleState
+from topstory.serving.service.visitor_caps import VisitorCaps
 
 log = logging.getLogger("topstory.serving")
 
@@ -33,6 +36,7 @@ class PendingRequest(NamedTuple):
     pool: str
     user: tuple[float, ...]
     reply: Reply[Decision]
+    key: str  # the name of the caller's API key
 
 
 class FrontEnd:
@@ -55,23 +59,44 @@ class FrontEnd:
         self.window = int(config.window_seconds * SECOND)
         self._transport = transport
         self._default = next(iter(config.pools))
-        self._limit = config.limits.magnitude
+        limits = config.limits
+        self._limit, self._norm = limits.magnitude, limits.context_norm or inf
+        self._payoffs = limits.payoffs or (-limits.magnitude, limits.magnitude)
+        self.caps = VisitorCaps(limits.visitor_decisions)
+        self.outliers: Counter[str] = Counter()  # refused: contexts and payoffs out of range
         self._pending: list[PendingRequest] = []  # of this turn of the event loop
 
-    def ask(self, request: DecideRequest, reply: Reply[Decision]) -> None:
+    def ask(self, request: DecideRequest, reply: Reply[Decision], key: str = "") -> None:
         """Decide what to show to a user. The reply gets the answer; raises ApiError at once."""
         pool = self._default if request.pool is None else request.pool
         if pool not in self.config.pools:
             raise unknown_pool(pool)
-        user = context_of(request.user, self.features, self.config.context, self._limit)
+        try:
+            user = context_of(
+                request.user, self.features, self.config.context, self._limit, self._norm
+            )
+        except OutOfRange:
+            self.outliers["context"] += 1
+            raise
         if not self._pending:
             asyncio.get_running_loop().call_soon(self._turn)
-        self._pending.append(PendingRequest(request, pool, user, reply))
+        self._pending.append(PendingRequest(request, pool, user, reply, key))
 
-    def pay(self, request: FeedbackRequest, reply: Reply[Acknowledged]) -> None:
+    def pay(self, request: FeedbackRequest, reply: Reply[Acknowledged], key: str = "") -> None:
         """Record what a decision paid. The reply gets the answer; raises ApiError at once."""
-        receipt = redeemed(self.signer, request, self._limit, self.view.now())
-        self._transport.pay(Payment((receipt,), (request.payoff,), request, reply))
+        try:
+            receipt = redeemed(self.signer, request, self._payoffs, self.view.now())
+        except OutOfRange:
+            self.outliers["payoff"] += 1
+            raise
+        self._transport.pay(Payment((receipt,), (request.payoff,), (key,), request, reply))
+
+    def take_outliers(self) -> dict[str, int]:
+        """What was refused or not learned from since the last call, by kind."""
+        taken = {**self.outliers, "visitor": self.caps.exceeded}
+        self.outliers.clear()
+        self.caps.exceeded = 0
+        return taken
 
     def ask_again(self, pending: Sequence[PendingRequest]) -> None:
         """Decide these in the next turn."""
@@ -133,10 +158,11 @@ class DecisionBatch(msgspec.Struct, eq=False):
         pending = [self.pending[place] for place in places]
         traffic, request = decider.traffic, pending[0].request
         # Without a visitor or request id, every request counts as a new visitor.
-        buckets = [
-            traffic.bucket(each.request.visitor or each.request.request or f"#{number}")
+        visitors = [
+            traffic.digest(each.request.visitor or each.request.request or f"#{number}")
             for number, each in enumerate(pending, first)
         ]
+        buckets = [traffic.bucket_of(visitor) for visitor in visitors]
         if request.slots == 1 and not request.exclude:
             users = [each.user for each in pending]
             chosen = decider.decide_all(users, buckets, first, at)
@@ -144,6 +170,7 @@ class DecisionBatch(msgspec.Struct, eq=False):
             (user,), (bucket,) = [each.user for each in pending], buckets
             exclude, slots = request.exclude, request.slots
             chosen = [decider.decide(user, bucket, first, at, exclude, slots)]
+        teaches = source.caps.teaches
         return [
             Decided(
                 pool=self.pool,
@@ -153,15 +180,18 @@ class DecisionBatch(msgspec.Struct, eq=False):
                 propensity=one.propensity,
                 expires=at + source.window,
                 model_version=state.number,
-                teaches=traffic.teaches[bucket],
+                teaches=traffic.teaches[bucket]
+                and (not each.request.visitor or teaches(each.request.visitor, at)),
                 ranking=one.ranking,
                 exclude=each.request.exclude,
                 request=each.request.request,
                 slots=each.request.slots,
                 draw=number if drawn else None,
+                key=each.key,
+                visitor=visitor if each.request.visitor else b"",
             )
-            for number, each, bucket, one in zip(
-                range(first, first + len(pending)), pending, buckets, chosen, strict=True
+            for number, each, visitor, bucket, one in zip(
+                range(first, first + len(pending)), pending, visitors, buckets, chosen, strict=True
             )
         ]
 
@@ -196,6 +226,7 @@ class Payment(msgspec.Struct, eq=False, gc=False):
 
     receipts: tuple[Receipt]
     payoffs: tuple[float]
+    keys: tuple[str]
     request: FeedbackRequest
     reply: Reply[Acknowledged]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import hypot, inf
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,19 @@ from topstory.serving.journal.clock import as_microseconds
 from topstory.serving.journal.records import ArticleFacts
 
 
+class OutOfRange(ApiError):
+    """A context or payoff outside the configured range."""
+
+    def __init__(self, reason: str, *parts: str) -> None:
+        super().__init__(422, reason, "".join(parts))
+
+
 def context_of(
     user: tuple[float, ...] | dict[str, object],
     features: FeatureModel | None,
     dimension: int,
     limit: float,
+    norm: float = inf,
 ) -> tuple[float, ...]:
     """The numbers of a context or a raw profile.
 
@@ -34,6 +43,11 @@ def context_of(
     for value in user:
         if not -limit <= value <= limit:
             raise ApiError(422, "bad_context", f"a context's numbers are from {-limit} to {limit}")
+    if hypot(*user) > norm:
+        raise OutOfRange(
+            *("bad_context", f"the length of a context is at most {norm:.4g} here, got "),
+            f"{hypot(*user):.4g}: scale contexts down, or have `limits.context_norm` raised",
+        )
     return user
 
 

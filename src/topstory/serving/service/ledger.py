@@ -52,9 +52,9 @@ class Ledger:
             add(PendingDecision(entry.number, at, each, commit))
         return entries, commit
 
-    def pay(self, pending: PendingDecision, payoff: float, at: int) -> Commit:
-        """Record the payoff of a decision."""
-        entry = Entry(self.number + 1, at, Paid(pending.number, payoff))
+    def pay(self, pending: PendingDecision, payoff: float, at: int, key: str = "") -> Commit:
+        """Record the payoff of a decision, as the holder of this API key reported it."""
+        entry = Entry(self.number + 1, at, Paid(pending.number, payoff, key))
         pending.paying = commit = self.commits.append((entry,))
         self.number += 1
         return commit

@@ -16,7 +16,7 @@ class LiveView:
         self._ledger = ledger
         pools = ledger.state.pools
         self.deciders = {
-            name: Decider(pools[name], Traffic(config.traffic_of(name), name))
+            name: Decider(pools[name], Traffic(config.traffic_of(name), name, config.bucket_secret))
             for name in config.pools
         }
         self._visible = VisibleState(0, self.deciders)

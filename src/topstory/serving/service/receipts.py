@@ -7,6 +7,7 @@ from topstory.serving.api.messages import BUCKETS, Decision, FeedbackRequest
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.records import Decided
 from topstory.serving.security.decision_ids import Signer
+from topstory.serving.service.inputs import OutOfRange
 
 Receipt = tuple[int, int]  # what is signed: the decision's number, and when it expires
 
@@ -24,10 +25,16 @@ def issued(signer: Signer, number: int, decided: Decided) -> Decision:
     )
 
 
-def redeemed(signer: Signer, feedback: FeedbackRequest, limit: float, now: int) -> Receipt:
+def redeemed(
+    signer: Signer, feedback: FeedbackRequest, payoffs: tuple[float, float], now: int
+) -> Receipt:
     """Which decision the feedback is for; ApiError if its payoff cannot be taken."""
-    if not -limit <= feedback.payoff <= limit:
-        raise ApiError(422, "bad_payoff", f"a payoff is a number from {-limit} to {limit}")
+    low, high = payoffs
+    if not low <= feedback.payoff <= high:
+        raise OutOfRange(
+            *("bad_payoff", f"a payoff is a number from {low:g} to {high:g} here, got "),
+            f"{feedback.payoff:g}: `limits.payoffs` sets the range",
+        )
     number, expires = signer.check(feedback.decision)
     if now > expires:
         raise ApiError(410, "expired_decision", "the window for this decision's feedback is over")

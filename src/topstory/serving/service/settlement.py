@@ -37,7 +37,7 @@ class Settlement:
             ):
                 at = at or ledger.clock.now()
                 try:
-                    commit = ledger.pay(pending, payments.payoffs[place], at)
+                    commit = ledger.pay(pending, payments.payoffs[place], at, payments.keys[place])
                     recorded.append(place)
                 except ApiError as error:
                     payments.denied((place,), error)
@@ -73,7 +73,8 @@ class Settlement:
             committing.then(partial(self._pay_later, one, pending.committing is not None))
         elif pending.payoff is None:
             self._ledger.check_confirmed(pending.number)
-            commit = self._ledger.pay(pending, payoff, self._ledger.clock.now())
+            key = one.payments.keys[one.place]
+            commit = self._ledger.pay(pending, payoff, self._ledger.clock.now(), key)
             commit.then(partial(_report_settled, one.payments, (one.place,)))
         elif pending.payoff == payoff:
             one.payments.settled((one.place,), repeated=True)

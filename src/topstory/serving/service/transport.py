@@ -93,6 +93,11 @@ class Payments(Protocol):
         """How much each of them paid."""
         ...
 
+    @property
+    def keys(self) -> Sequence[str]:
+        """The names of the API keys that reported them."""
+        ...
+
     def settled(self, places: Sequence[int], repeated: bool) -> None:
         """The payoffs are in the journal and in the model, or had been so before: `repeated`."""
         ...

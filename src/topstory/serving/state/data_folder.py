@@ -9,8 +9,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from topstory.files import lock_folder, locked
 from topstory.policies import EXPLORERS, Policy
 from topstory.policies.registry import policy as named_policy
@@ -20,7 +18,7 @@ from topstory.serving.config.feature_model import (
     load_feature_model,
 )
 from topstory.serving.config.loading import BadConfig, policy_parameters
-from topstory.serving.config.schema import Config, PolicyConfig, plain
+from topstory.serving.config.schema import Config, PolicyConfig
 from topstory.serving.journal.chain import Head
 from topstory.serving.journal.clock import MAX_JUMP, SECOND, Clock
 from topstory.serving.journal.connect import FILE, own_journal
@@ -28,6 +26,7 @@ from topstory.serving.journal.head_file import HEAD, HeadFile, read_head
 from topstory.serving.journal.journal import Journal
 from topstory.serving.journal.records import AnyRecord, ClockSet, Configured, Entry, Placed
 from topstory.serving.state.demo_articles import demo_articles
+from topstory.serving.state.inherited import inherited, recorded
 from topstory.serving.state.lost_tail import accept_lost_tail, check_tail
 from topstory.serving.state.recovery import Starts, check_fits, recover
 from topstory.serving.state.snapshots import Snapshots
@@ -48,6 +47,7 @@ class DataFolder:
     features: FeatureModel | None
     kept_features: str | None  # the file that they were read from
     head_file: HeadFile
+    config: Config  # with what the folder settles
     resources: ExitStack  # the journal, files, and locks that are held as long as it is open
 
     def close(self) -> None:
@@ -86,6 +86,7 @@ def open_folder(config: Config, options: StartOptions = NOTHING_ALLOWED) -> Data
         state = recover(journal, snapshots, starts, config.context)
         check_fits(state, config)
         _check_clock(state, journal, starts, options.set_clock_back)
+        config = inherited(config, state)
         _record_changes(state, journal, starts, config)
         for name in config.pools:
             _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
@@ -101,7 +102,7 @@ def open_folder(config: Config, options: StartOptions = NOTHING_ALLOWED) -> Data
                 raise BadConfig(f"features: {error}".replace(kept, config.features)) from None
         opened = undo.pop_all()
     return DataFolder(
-        state, journal, snapshots, starts.policy, last, features, kept, head_file, opened
+        state, journal, snapshots, starts.policy, last, features, kept, head_file, config, opened
     )
 
 
@@ -138,7 +139,7 @@ def _check_clock(state: State, journal: Journal, starts: Starts, set_back: bool)
 def _record_changes(state: State, journal: Journal, starts: Starts, config: Config) -> None:
     """Append what is new in the configuration to the journal, and apply it to the state."""
     records: list[AnyRecord] = []
-    configured = msgspec.json.decode(msgspec.json.encode(plain(config)))
+    configured = recorded(config, state)
     if state.config != configured:
         records.append(Configured(configured))
     for name in config.pools:

@@ -11,7 +11,8 @@ from topstory.policies.registry import policy as named_policy
 from topstory.serving.config.loading import BadConfig, policy_parameters
 from topstory.serving.config.schema import Config, PolicyConfig
 from topstory.serving.journal.journal import Journal
-from topstory.serving.journal.records import Configured, Decided, Entry, Opened
+from topstory.serving.journal.records import Configured, Decided, Entry, Excluded, Opened
+from topstory.serving.state.exclusion import NotExcluded
 from topstory.serving.state.snapshots import Snapshots, checksum
 from topstory.serving.state.state import State
 
@@ -20,8 +21,28 @@ log = logging.getLogger("topstory.serving")
 
 def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: int) -> State:
     """The exact state: the newest snapshot that can be read, then every record after it."""
+    exclusions: list[Excluded] = []
+    while True:
+        try:
+            return _folded(journal, snapshots, starts, dimension, exclusions)
+        except NotExcluded as found:  # once for each exclusion that no snapshot has yet
+            exclusions = [*exclusions, found.exclusion]
+
+
+def _folded(
+    journal: Journal,
+    snapshots: Snapshots,
+    starts: Starts,
+    dimension: int,
+    exclusions: list[Excluded],
+) -> State:
+    """The state without these records. Raises NotExcluded if the journal excludes others too."""
     (last, _), pruned = journal.last(), journal.pruned()
     for state in snapshots.newest():
+        new = [each for each in exclusions if each not in state.exclusions]
+        if any(each.first <= state.number for each in new):
+            continue
+        state.exclusions += new
         if not matches_journal(state.number, pruned, last):
             log.error("snapshot %d does not match the journal: not used", state.number)
             continue
@@ -33,6 +54,7 @@ def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: i
             "restore the folder `snapshots` from a backup"
         )
     state = State(dimension)
+    state.exclusions = list(exclusions)
     state.apply(_of_dimension(journal.read(), dimension), starts.policy)
     return state
 

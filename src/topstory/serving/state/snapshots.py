@@ -22,6 +22,7 @@ import msgspec
 
 from topstory.files import replaced_folder, sync
 from topstory.policies import Policy
+from topstory.serving.journal.records import Excluded
 from topstory.serving.state.pool import Article, Pool
 from topstory.serving.state.state import State
 from topstory.serving.state.tally import Tally
@@ -55,6 +56,7 @@ class Contents(msgspec.Struct, frozen=True):
     config: dict[str, Any]
     pools: dict[str, PoolFacts]
     mark: str | None = None  # of the batch that ends with that record; missing in earlier versions
+    exclusions: tuple[Excluded, ...] = ()
 
 
 class Sealed(msgspec.Struct, frozen=True):
@@ -75,6 +77,7 @@ class StateCopy:
     policies: Mapping[str, Policy]
     facts: Mapping[str, bytes]  # articles, tallies and when they were taught, as JSON
     mark: bytes | None
+    exclusions: tuple[Excluded, ...]
 
     @classmethod
     def of(cls, state: State) -> StateCopy:
@@ -84,8 +87,10 @@ class StateCopy:
             for name, pool in state.pools.items()
         }
         policies = {name: pool.policy.copy() for name, pool in state.pools.items()}
-        config = dict(state.config)
-        return cls(state.number, state.at, state.dimension, config, policies, facts, state.mark)
+        return cls(
+            *(state.number, state.at, state.dimension, dict(state.config), policies, facts),
+            *(state.mark, tuple(state.exclusions)),
+        )
 
 
 class Snapshots:
@@ -93,7 +98,7 @@ class Snapshots:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         self._writing = threading.Lock()
 
     def numbers(self) -> list[int]:
@@ -152,6 +157,7 @@ class Snapshots:
                 "config": copy.config,
                 "pools": pools,
                 "mark": None if copy.mark is None else copy.mark.hex(),
+                "exclusions": copy.exclusions,
             }
         )
         sealed = Sealed(blake2b(contents, digest_size=16).hexdigest(), msgspec.Raw(contents))
@@ -172,6 +178,7 @@ class Snapshots:
         state = State(contents.dimension)
         state.number, state.at, state.config = contents.number, contents.at, contents.config
         state.mark = None if contents.mark is None else bytes.fromhex(contents.mark)
+        state.exclusions = list(contents.exclusions)
         for name, facts in contents.pools.items():
             path = folder / f"{name}.safetensors"
             if checksum(path) != facts.checksum:

@@ -14,12 +14,14 @@ from topstory.serving.journal.records import (
     Configured,
     Decided,
     Entry,
+    Excluded,
     Opened,
     Paid,
     Placed,
     Removed,
     TailLost,
 )
+from topstory.serving.state.exclusion import NotExcluded, excludes
 from topstory.serving.state.pool import Pool, edit_of
 
 MAX_BATCH = 4096  # records whose trials are learned together
@@ -37,6 +39,7 @@ class State:
         self.mark: bytes | None = None  # of the batch that ends with that record
         self.pools: dict[str, Pool] = {}
         self.config: dict[str, object] = {}
+        self.exclusions: list[Excluded] = []  # what the state has not learned from
 
     def apply(self, entries: Iterable[tuple[Entry, Decided | None]], start: Start) -> None:
         """Apply the next records; a payoff comes with its decision.
@@ -47,7 +50,9 @@ class State:
             record = entry.record
             if entry.number <= self.number:
                 raise ValueError(f"record {entry.number} came after record {self.number}")
-            if isinstance(record, Decided):
+            if self.exclusions and excludes(self.exclusions, entry, decided):
+                pass
+            elif isinstance(record, Decided):
                 pool = self.pools[record.pool]
                 if pool.show(record):
                     pool.taught = entry.at
@@ -66,7 +71,7 @@ class State:
     def _apply_rare(
         self,
         entry: Entry,
-        record: Placed | Removed | Opened | Configured | TailLost | ClockSet,
+        record: Placed | Removed | Opened | Configured | TailLost | ClockSet | Excluded,
         start: Start,
     ) -> None:
         if isinstance(record, Placed | Removed):
@@ -80,6 +85,8 @@ class State:
             self.pools[record.pool] = Pool(record.pool, start(record), self.dimension, entry.at)
         elif isinstance(record, Configured):
             self.config = record.config
+        elif isinstance(record, Excluded) and record not in self.exclusions:
+            raise NotExcluded(record)
 
     def _learn(self) -> None:
         for pool in self.pools.values():

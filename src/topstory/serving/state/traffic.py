@@ -17,23 +17,36 @@ assert (BUCKETS[LEARNING], BUCKETS[DEPLOYMENT], BUCKETS[UNIFORM]) == BUCKETS
 class Traffic:
     """The shares of the buckets, and a visitor's bucket: the same for the same id, in any process.
 
+    With a secret, nobody else can tell which bucket an id gets.
+
     >>> traffic = Traffic(TrafficConfig(learning=0.2, deployment=0.7, uniform=0.1), "front")
     >>> numbers = [traffic.bucket(f"visitor-{i}") for i in range(10_000)]
     >>> [round(numbers.count(bucket) / 10_000, 1) for bucket in range(3)]
     [0.2, 0.7, 0.1]
     """
 
-    def __init__(self, config: TrafficConfig, pool: str) -> None:
+    def __init__(self, config: TrafficConfig, pool: str, secret: str | None = None) -> None:
         self.shares: Floats = np.array([config.learning, config.deployment, config.uniform])
         self.teaches = (True, False, config.uniform_teaches)
         self._edges = np.cumsum(self.shares).tolist()
         if config.uniform == 0:
             self._edges[DEPLOYMENT] = 1.0  # without a rounding error
-        self._salt = blake2b(pool.encode(), digest_size=16).digest()  # pools split independently
+        salt = blake2b(pool.encode(), digest_size=16).digest()  # pools split independently
+        key = blake2b((secret or "").encode()).digest() if secret else b""
+        self._hash = blake2b(digest_size=8, salt=salt, key=key)
+
+    def digest(self, visitor: str) -> bytes:
+        """The visitor's pseudonym: without the secret, it cannot be found from the id."""
+        hashed = self._hash.copy()
+        hashed.update(visitor.encode())
+        return hashed.digest()
 
     def bucket(self, visitor: str) -> int:
         """The bucket's number, by the visitor's id, or the request's where visitors have none."""
-        digest = blake2b(visitor.encode(), digest_size=8, salt=self._salt).digest()
+        return self.bucket_of(self.digest(visitor))
+
+    def bucket_of(self, digest: bytes) -> int:
+        """The bucket of a pseudonym."""
         place = (int.from_bytes(digest, "little") >> 11) * 2.0**-53  # in [0, 1)
         if place < self._edges[LEARNING]:
             return LEARNING

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from topstory.serving.config.feature_model import FeatureModel
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.workers.shared_memory.mapped_view import MappedView
@@ -12,9 +14,13 @@ class Counts:
     """What a worker has not reported yet."""
 
     def __init__(
-        self, requests: RequestCounts, view: MappedView, features: FeatureModel | None
+        self,
+        requests: RequestCounts,
+        view: MappedView,
+        features: FeatureModel | None,
+        outliers: Callable[[], dict[str, int]],
     ) -> None:
-        self._requests, self._view = requests, view
+        self._requests, self._view, self._outliers = requests, view, outliers
         self._unknown = {} if features is None else features.unknown
 
     def taken(self) -> Counted:
@@ -22,7 +28,8 @@ class Counts:
         requests = self._requests
         statuses = [(route, status, n) for (route, status), n in requests.statuses.items()]
         latencies = [(route, each.counts, each.total) for route, each in requests.latencies.items()]
-        counted = Counted(statuses, latencies, self._view.torn_reads, dict(self._unknown))
+        torn, unknown = self._view.torn_reads, dict(self._unknown)
+        counted = Counted(statuses, latencies, torn, unknown, self._outliers())
         self._unknown.clear()
         requests.statuses.clear()
         requests.latencies.clear()
@@ -35,7 +42,7 @@ def add(counted: Counted, requests: RequestCounts) -> None:
 
     >>> requests, took = RequestCounts(), [3] + [0] * 12
     >>> for _ in range(2):
-    ...     add(Counted([("/v1/decide", 200, 3)], [("/v1/decide", took, 0.5)], 0, {}), requests)
+    ...     add(Counted([("/v1/decide", 200, 3)], [("/v1/decide", took, 0.5)], 0, {}, {}), requests)
     >>> requests.statuses["/v1/decide", 200], requests.latencies["/v1/decide"].total
     (6, 1.0)
     """
@@ -46,3 +53,4 @@ def add(counted: Counted, requests: RequestCounts) -> None:
         latency.counts = [a + b for a, b in zip(latency.counts, counts, strict=True)]
         latency.total += total
     requests.unknown.update(counted.unknown)
+    requests.outliers.update(counted.outliers)

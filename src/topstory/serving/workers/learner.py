@@ -129,7 +129,7 @@ class RemotePayments:
     """Stands in for payoffs that a worker was given."""
 
     def __init__(self, message: Paying, send: SendMessage) -> None:
-        self.receipts, self.payoffs = message.receipts, message.payoffs
+        self.receipts, self.payoffs, self.keys = message.receipts, message.payoffs, message.keys
         self._first, self._send = message.first, send
 
     def settled(self, places: Sequence[int], repeated: bool) -> None:

@@ -36,6 +36,7 @@ def serve_with_workers(config: Config, print_line: PrintLine, options: StartOpti
     """Serve until a signal comes; `print_line` prints what the operator should know."""
     listening = listen(config, config.workers)
     folder = open_folder(config, options)
+    config = folder.config
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(config, folder, listening, print_line))

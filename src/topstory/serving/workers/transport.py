@@ -96,8 +96,9 @@ class SocketTransport:
         payments, self._payments = self._payments, []
         receipts = [receipt for each in payments for receipt in each.receipts]
         payoffs = [payoff for each in payments for payoff in each.payoffs]
+        keys = [key for each in payments for key in each.keys]
         waiting = [(each, place, None) for each in payments for place in range(len(each.receipts))]
-        self._send(Paying(self._register(waiting), receipts, payoffs))
+        self._send(Paying(self._register(waiting), receipts, payoffs, keys))
 
     def _register(self, waiting: Sequence[_Waiting]) -> int:
         """Number requests; returns the first number."""

@@ -56,6 +56,7 @@ class Paying(_Message, frozen=True):
     first: int
     receipts: list[Receipt]
     payoffs: list[float]
+    keys: list[str]
 
 
 class Forwarded(_Message, frozen=True):
@@ -77,6 +78,7 @@ class Counted(_Message, frozen=True):
     latencies: list[tuple[str, list[int], float]]  # route, how many by duration, seconds in all
     torn_reads: int  # how often a buffer was overwritten while it was read
     unknown: dict[str, int]  # unknown categories in raw profiles, by field
+    outliers: dict[str, int]  # contexts and payoffs out of range, visitors above their cap
 
 
 # -- from the learner --

@@ -75,7 +75,7 @@ class Worker:
         features = None if config.features is None else load_feature_model(config.features)
         self._transport = SocketTransport(view, link.send)
         front = FrontEnd(config, view, self._transport, signer_of(config), features)
-        self._counts = Counts(requests, view, features)
+        self._counts = Counts(requests, view, features, front.take_outliers)
         configured, _ = keys_of(config)
         shared = SharedLimits(len(configured), config.workers, self._limits)
         keys = Keys(configured, limits.rate, limits.burst, (shared.tokens, shared.seen))

@@ -39,7 +39,7 @@ class Nobody:
 
     config = ServiceConfig()
 
-    def ask(self, asked: Any, reply: Any) -> None:
+    def ask(self, asked: Any, reply: Any, key: str) -> None:
         raise ApiError(409, "no_article", "nothing to show")
 
     pay = ask
@@ -315,7 +315,7 @@ def test_with_cors_only_requests_with_an_origin_go_by_asgi() -> None:
 class Slow(Nobody):
     """A service that never answers."""
 
-    def ask(self, asked: Any, reply: Any) -> None:
+    def ask(self, asked: Any, reply: Any, key: str) -> None:
         pass
 
 

@@ -44,7 +44,10 @@ class MappedView:
     def __init__(self, config: Config, reader: Reader) -> None:
         self._reader = reader
         self._held: list[MappedState | None] = [None, None]
-        self._traffic = {name: Traffic(config.traffic_of(name), name) for name in config.pools}
+        self._traffic = {
+            name: Traffic(config.traffic_of(name), name, config.bucket_secret)
+            for name in config.pools
+        }
         self.torn_reads = 0  # how often a buffer was overwritten while it was read
 
     def read(self, work: Callable[[MappedState], T]) -> T:
