@@ -59,7 +59,7 @@ def test_a_payoff_is_remembered_over_a_restart(tmp_path: Path) -> None:
         assert again.decision == decision
         assert (await service.feedback(FeedbackRequest(decision=decision, payoff=1.0))).repeated
         with pytest.raises(ApiError) as caught:
-            await service.feedback(FeedbackRequest(decision=decision, payoff=2.0))
+            await service.feedback(FeedbackRequest(decision=decision, payoff=0.5))
         assert refused(caught) == (409, "payoff_conflict")
 
     run(settings, after)
