@@ -30,7 +30,10 @@ D, M = 4, 3
 
 def config(folder: Path, **overrides: Any) -> Config:
     """Four numbers a context, everything else by default."""
-    base: dict[str, Any] = {"data": str(folder), "context": D, "policy": {"name": "linucb-hybrid"}}
+    base: dict[str, Any] = {
+        **{"data": str(folder), "context": D, "policy": {"name": "linucb-hybrid"}},
+        "bucket_secret": "the same in every folder",
+    }
     return msgspec.convert({**base, **overrides}, Config)
 
 

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from tests.serving.making import Made, config, refused, run
@@ -157,7 +158,7 @@ def test_a_visitor_teaches_so_many_times_an_hour(tmp_path: Path) -> None:
 
 def test_a_folder_begun_without_bounds_goes_on_without_them(tmp_path: Path) -> None:
     """As one of version 0.1: its visitors keep their buckets, and its payoffs their range."""
-    old = settings(tmp_path, {})
+    old = msgspec.structs.replace(settings(tmp_path, {}), bucket_secret=None)
     made = Made(old)
     made.crash()
     # A folder whose configuration says nothing of bounds.
@@ -174,7 +175,7 @@ def test_a_folder_begun_without_bounds_goes_on_without_them(tmp_path: Path) -> N
 
 
 def test_buckets_depend_on_a_secret_and_stay_across_restarts(tmp_path: Path) -> None:
-    base = config(tmp_path / "a", context=2)
+    base = config(tmp_path / "a", context=2, bucket_secret=None)
 
     def buckets(settings: Any) -> list[int]:
         made = Made(settings)
@@ -186,7 +187,7 @@ def test_buckets_depend_on_a_secret_and_stay_across_restarts(tmp_path: Path) -> 
 
     first = buckets(base)
     assert buckets(base) == first
-    assert buckets(config(tmp_path / "b", context=2)) != first  # another folder, another secret
+    assert buckets(config(tmp_path / "b", context=2, bucket_secret=None)) != first  # its own secret
     secret = config(tmp_path / "c", context=2, bucket_secret="0" * 32)
     assert buckets(secret) == buckets(config(tmp_path / "d", context=2, bucket_secret="0" * 32))
 
