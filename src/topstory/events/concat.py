@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from topstory.events.columns.articles import ArticleTable, merge_profiles
 from topstory.events.columns.contexts import Contexts, SparseContexts
+from topstory.events.columns.exact import ExactValues, join_exact
 from topstory.events.columns.pools import Indices, PoolTable, pool_keys, pools_of_keys
 from topstory.events.columns.positions import position_type
 from topstory.events.columns.times import Times
@@ -40,7 +41,14 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
         article_table=articles,
         visitors=join_visitors([log.visitors for log in logs]),
         recorded_count=sum(log.propensities_recorded for log in logs),
+        exact=_join_exact(logs),
     )
+
+
+def _join_exact(logs: Sequence[EventLog]) -> ExactValues | None:
+    """Exact values, if all logs have them."""
+    parts = [log.exact for log in logs if log.exact is not None]
+    return join_exact(parts) if len(parts) == len(logs) else None
 
 
 def _merge_articles(tables: Sequence[ArticleTable]) -> tuple[ArticleTable, list[Indices]]:

@@ -41,7 +41,7 @@ def event_of(log: EventLog, i: int) -> Event:
         user=log.context(i),
         pool=ids,
         shown=ids[log.position[i]],
-        payoff=float(log.payoff[i]),
+        payoff=float((log.payoff if log.exact is None else log.exact.payoff)[i]),
         propensity=1.0 / len(ids) if propensity is None else float(propensity[i]),
         timestamp=None if times is None else as_datetime(int(times.microseconds(i, i + 1)[0])),
     )

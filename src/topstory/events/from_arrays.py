@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.checks import reals
-from topstory.events.columns.contexts import Contexts, as_contexts
+from topstory.events.columns.contexts import Contexts, SparseContexts, as_contexts
+from topstory.events.columns.exact import ExactValues
 from topstory.events.columns.pools import PoolTable, as_lists, pool_numbers
 from topstory.events.columns.positions import shown_positions
 from topstory.events.columns.propensity import recorded
@@ -30,6 +32,7 @@ def from_arrays(
     visitor: npt.ArrayLike | None,
     profiles: Any,
     article_profiles: Any,
+    exact: bool,
 ) -> EventLog:
     """Check the columns and convert them to the log's own types."""
     visitors = None
@@ -64,4 +67,12 @@ def from_arrays(
         article_table=article_table,
         visitors=visitors,
         recorded_count=None if propensity is None else events,
+        exact=_exact(users, payoff, contexts) if exact and visitors is None else None,
     )
+
+
+def _exact(users: Any, payoff: npt.ArrayLike, contexts: Contexts) -> ExactValues | None:
+    """The values as they came; None if contexts are sparse, which rounding does not change."""
+    if isinstance(contexts, SparseContexts):
+        return None
+    return ExactValues(np.array(users, np.float64), np.array(payoff, np.float64))

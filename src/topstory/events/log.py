@@ -14,6 +14,7 @@ from topstory.events.columns.array_record import ArrayRecord, blocks
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.checks import Mask, row_numbers
 from topstory.events.columns.contexts import Contexts, context, take_contexts
+from topstory.events.columns.exact import ExactValues
 from topstory.events.columns.pools import Indices, PoolTable
 from topstory.events.columns.propensity import is_uniform, uniform
 from topstory.events.columns.times import TimeLike, Times, parse_time
@@ -59,6 +60,8 @@ class EventLog(ArrayRecord):
     visitors: Visitors | None = None  # None: the log does not identify its users
     # Events whose propensity is known, not assumed; None: all of them, or none if it is uniform.
     recorded_count: int | None = None
+    # Contexts and payoffs before they were rounded to float32; None: they are not known.
+    exact: ExactValues | None = None
 
     @classmethod
     def from_arrays(
@@ -74,6 +77,7 @@ class EventLog(ArrayRecord):
         visitor: npt.ArrayLike | None = None,
         profiles: Any = None,
         article_profiles: Any = None,
+        exact: bool = False,
     ) -> EventLog:
         """A log from its columns. Raises ValueError for the first bad row, naming it.
 
@@ -97,6 +101,8 @@ class EventLog(ArrayRecord):
                 polars, a dict of columns, or a list of dicts; strings, or lists of strings. With
                 them `users` may be None: the constant alone.
             article_profiles: the raw profiles of the articles, in the order of `articles`.
+            exact: keep dense contexts and payoffs as float64, too. Replay does not need them, but
+                `log[i]` and `log.context(i)` give them.
         """
         from topstory.events.from_arrays import from_arrays
 
@@ -112,6 +118,7 @@ class EventLog(ArrayRecord):
             visitor=visitor,
             profiles=profiles,
             article_profiles=article_profiles,
+            exact=exact,
         )
 
     @classmethod
@@ -174,7 +181,7 @@ class EventLog(ArrayRecord):
         columns: list[Any] = [self.users, self.pool, self.position, self.payoff]
         columns += [self.recorded_propensity, None if self.times is None else self.times.ticks]
         columns += [self.pool_offsets, self.pool_members, self.features]
-        columns += [self.article_profiles, self.profiles]
+        columns += [self.article_profiles, self.profiles, self.exact]
         if self.visitors is not None:
             columns += [self.visitors.number, self.visitors.contexts]
         return sum(column.nbytes for column in columns if column is not None)
@@ -260,7 +267,7 @@ class EventLog(ArrayRecord):
 
     def context(self, i: int) -> npt.NDArray[np.float64]:
         """(d,) the context of event i, dense."""
-        return context(self.users, i)
+        return context(self.users, i) if self.exact is None else self.exact.users[i].copy()
 
     @overload
     def __getitem__(self, rows: int | np.integer[Any]) -> Event: ...
@@ -308,6 +315,7 @@ class EventLog(ArrayRecord):
             times=None if self.times is None else self.times[rows],
             visitors=None if self.visitors is None else self.visitors[rows],
             recorded_count=self._recorded_among(rows, pool),
+            exact=None if self.exact is None else self.exact[rows],
         )
 
     def _recorded_among(

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,13 +57,41 @@ def test_the_exported_journal_is_the_log_of_what_happened(tmp_path: Path) -> Non
         assert event.shown == record.article
         assert event.payoff == payoff
         assert event.propensity == pytest.approx(record.propensity, rel=1e-6)
-        np.testing.assert_allclose(event.user, np.frombuffer(record.user), rtol=1e-6)
+        assert event.user.tobytes() == record.user
     random = ts.EventLog.read(tmp_path / "uniform")
     assert uniform.events == len(random) == sum(e.record.bucket == 2 for e, _ in decided)  # type: ignore[union-attr]  # decisions only
     assert random.recorded_propensity is None
     replayed = ts.replay(ts.policy("ucb"), random)
     assert replayed.events == len(random)
     assert random.dimension == D
+
+
+def test_a_model_taught_from_the_export_is_the_services_own(tmp_path: Path) -> None:
+    """Contexts and payoffs are not rounded: what differs is the order of additions."""
+    settings = config(
+        tmp_path / "data",
+        policy={"name": "linucb-disjoint"},
+        traffic={"learning": 1, "deployment": 0, "uniform": 0},
+    )
+
+    async def work(service: Service) -> dict[str, np.ndarray[Any, Any]]:
+        await add_articles(service, 3)
+        random = np.random.default_rng(5)
+        for each in await visits(service, 200, paid=0.0):
+            payoff = float(random.normal())
+            await service.feedback(FeedbackRequest(decision=each.decision, payoff=payoff))
+        export(service.journal, tmp_path / "log", "front")
+        return dict(service.state.pools["front"].policy.model.learned())
+
+    learned = run(settings, work)
+    policy, log = ts.policy("linucb-disjoint"), ts.EventLog.read(tmp_path / "log")
+    for article, features in log.articles.items():
+        policy.add_article(article, features)
+    for event in log:
+        policy.learn(event.user, event.shown, event.payoff)
+    for name, array in policy.model.learned().items():
+        np.testing.assert_allclose(array, learned[name], rtol=1e-12, atol=1e-12)
+    assert len(ts.replay(policy, log).by_article)
 
 
 def test_old_decisions_move_to_log_folders_and_the_state_stays(tmp_path: Path) -> None:

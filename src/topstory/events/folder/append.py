@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from topstory.events.columns.contexts import take_contexts
+from topstory.events.columns.exact import join_exact
 from topstory.events.columns.times import DAY, as_datetime
 from topstory.events.columns.visitors import Visitors
 from topstory.events.concat import join_users
@@ -109,6 +110,7 @@ class Appender:
             shown=article[log.shown_index],
             payoff=log.payoff,
             propensity=log.propensity,
+            exact=log.exact,
         )
         if events.times is None or self._shuffled:
             self._add(events)
@@ -156,7 +158,7 @@ class Appender:
     def _check_agreement(self, log: EventLog) -> None:
         contents = contents_of(log)
         before = self._contents or contents
-        for key in ("dimension", "contexts", "timed", "users"):
+        for key in ("dimension", "contexts", "timed", "users", "exact"):
             if getattr(before, key) != getattr(contents, key):
                 raise ValueError(
                     f"the batches do not fit together: {key} is {getattr(before, key)!r} in the "
@@ -190,6 +192,7 @@ class Appender:
             self._rows += stop - start
             self._in_file += stop - start
             self._bytes += part.users.nbytes + 28 * (stop - start)
+            self._bytes += 0 if part.exact is None else part.exact.nbytes
             if self._rows == ROW_GROUP_ROWS or self._bytes > MAX_WAITING_BYTES:
                 self._flush()
             if self._in_file == FILE_ROWS:
@@ -251,12 +254,14 @@ def _slice(events: EventRows, start: int, stop: int) -> EventRows:
         shown=events.shown[rows],
         payoff=events.payoff[rows],
         propensity=events.propensity[rows],
+        exact=None if events.exact is None else events.exact[rows],
     )
 
 
 def _join(parts: list[EventRows]) -> EventRows:
     times = [part.times for part in parts if part.times is not None]
     visitors = [part.visitor for part in parts if part.visitor is not None]
+    exact = [part.exact for part in parts if part.exact is not None]
     return EventRows(
         times=np.concatenate(times) if times else None,
         users=join_users([part.users for part in parts]),
@@ -265,4 +270,5 @@ def _join(parts: list[EventRows]) -> EventRows:
         shown=np.concatenate([part.shown for part in parts]),
         payoff=np.concatenate([part.payoff for part in parts]),
         propensity=np.concatenate([part.propensity for part in parts]),
+        exact=join_exact(exact) if exact else None,
     )

@@ -45,6 +45,7 @@ class LogContents(msgspec.Struct, frozen=True, omit_defaults=True):
     users: int | None = None  # rows of users.parquet; None: events hold their contexts themselves
     user_profile: tuple[str, ...] | None = None  # columns of raw profiles; None: there are none
     article_profile: tuple[str, ...] | None = None
+    exact: bool = False  # whether events have `user_exact` and `payoff_exact`, too
     recorded_count: int | None = None  # of propensities; None: all, or none if not recorded
 
 
@@ -127,6 +128,8 @@ def _check(contents: LogContents, path: Path) -> None:
     counts += [contents.events - (contents.recorded_count or 0), contents.recorded_count or 0]
     if min(*counts, *(file.events for file in contents.files)) < 0:
         raise ValueError(f"{path}: damaged: it has a negative count")
+    if contents.exact and (contents.contexts != "dense" or contents.users is not None):
+        raise ValueError(f"{path}: damaged: only dense contexts of events can be exact")
     for file in contents.files:
         if not _FILE_NAME.fullmatch(file.name):
             raise ValueError(f"{path}: damaged: {file.name!r} cannot be a file of events")

@@ -15,6 +15,7 @@ import pyarrow as pa
 from topstory.events.columns.arrow_ids import UNKNOWN, as_python, id_indices
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.contexts import Contexts, SparseContexts, check_sparse, invalid_rows
+from topstory.events.columns.exact import ExactValues
 from topstory.events.columns.pools import PoolTable
 from topstory.events.columns.positions import PositionLookup, position_type
 from topstory.events.columns.times import EARLIEST, LATEST, Times
@@ -127,6 +128,9 @@ class _LogBuffers:
         self._position = np.empty(events, position_type(pools))
         self._payoff = np.empty(events, np.float32)
         self._propensity = np.empty(events if contents.recorded_propensity else 0, np.float32)
+        exact = events if contents.exact else 0
+        self._exact_users = np.empty((exact, contents.dimension))
+        self._exact_payoff = np.empty(exact)
         self._micros = np.empty(events if contents.timed else 0, np.int64)
 
     def fill(self, number: int, path: Path, rows: int) -> None:
@@ -149,6 +153,8 @@ class _LogBuffers:
             payoff = _values(batch, "payoff")
             _raise_at(~np.isfinite(payoff), payoff, where, start, "payoff {}; it must be finite")
             self._payoff[place] = payoff
+            if self._contents.exact:
+                self._fill_exact(batch, place, where, start)
             if self._contents.recorded_propensity:
                 chance = _values(batch, "propensity")
                 bad = ~((chance > 0) & (chance <= 1))
@@ -187,7 +193,19 @@ class _LogBuffers:
             article_table=self._articles,
             visitors=visitors,
             recorded_count=contents.recorded_count,
+            exact=ExactValues(self._exact_users, self._exact_payoff) if contents.exact else None,
         )
+
+    def _fill_exact(self, batch: Any, place: slice, where: str, start: int) -> None:
+        """The same contexts and payoffs, before they were rounded."""
+        flat = batch.column("user_exact").flatten().to_numpy(zero_copy_only=False)
+        users, payoff = flat.reshape(len(batch), -1), _values(batch, "payoff_exact")
+        with np.errstate(over="ignore"):  # then it differs
+            same = (users.astype(np.float32) == self._users[place]).all(axis=1)
+            paid = payoff.astype(np.float32) == self._payoff[place]
+        _raise_at(~same, users, where, start, "user_exact {} is not what `user` was rounded from")
+        _raise_at(~paid, payoff, where, start, "payoff_exact {} is not what `payoff` came from")
+        self._exact_users[place], self._exact_payoff[place] = users, payoff
 
     def _fill_users(self, column: Any, place: slice, number: int, where: str, start: int) -> None:
         values = column.flatten().to_numpy(zero_copy_only=False)

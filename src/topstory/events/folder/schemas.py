@@ -25,6 +25,11 @@ def events_schema(contents: LogContents) -> pa.Schema:
         ("payoff", pa.float32()),
         ("propensity", pa.float32()),
     ]
+    if contents.exact:
+        columns += [
+            ("user_exact", pa.list_(_element(pa.float64()), contents.dimension)),
+            ("payoff_exact", pa.float64()),
+        ]
     return _schema(columns if contents.timed else columns[1:])
 
 

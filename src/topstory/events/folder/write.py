@@ -18,6 +18,7 @@ import pyarrow as pa
 from topstory.events.columns.array_record import BLOCK_ROWS, blocks
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.contexts import Contexts, SparseContexts
+from topstory.events.columns.exact import ExactValues
 from topstory.events.columns.times import Times, as_datetime
 from topstory.events.folder.contents import (
     ARTICLES,
@@ -99,6 +100,7 @@ def contents_of(log: EventLog) -> LogContents:
         user_profile=_names(log.profiles),
         article_profile=_names(log.article_profiles),
         recorded_count=stored_count(log.propensities_recorded, recorded, len(log)),
+        exact=log.exact is not None,
     )
 
 
@@ -217,6 +219,7 @@ def _write_events(log: EventLog, contents: LogContents, path: Path, first: int, 
                 shown=part.shown_index,
                 payoff=part.payoff,
                 propensity=part.propensity,
+                exact=part.exact,
             )
             table = events_table(columns, part.article_ids, schema)
             writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
@@ -233,6 +236,7 @@ class EventRows:
     shown: npt.NDArray[np.int32]  # article indices
     payoff: npt.NDArray[np.float32]
     propensity: npt.NDArray[np.float32]
+    exact: ExactValues | None
 
 
 def events_table(events: EventRows, ids: Sequence[str], schema: pa.Schema) -> pa.Table:
@@ -258,6 +262,12 @@ def events_table(events: EventRows, ids: Sequence[str], schema: pa.Schema) -> pa
     names = _arrow([ids[i] for i in used.tolist()], pa.string())
     columns.append(pa.DictionaryArray.from_arrays(_arrow(code[events.shown]), names))
     columns += [_arrow(events.payoff), _arrow(events.propensity)]
+    if events.exact is not None:
+        flat, kind = _arrow(events.exact.users.ravel()), schema.field("user_exact").type
+        columns += [
+            pa.FixedSizeListArray.from_arrays(flat, type=kind),
+            _arrow(events.exact.payoff),
+        ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 

@@ -151,6 +151,7 @@ class History:
             articles=features,
             timestamps=np.array([event.at / SECOND for event in events]),
             propensity=1.0 / sizes if self._part == "uniform" else mixed,
+            exact=True,  # as the journal has them: a fold of the log comes to the same model
         )
 
     def _shown_from(self, at: int, decided: Decided) -> tuple[str, ...]:
