@@ -15,6 +15,7 @@ from rich.console import Console
 
 from benchmarks import (
     ROOT,
+    claims,
     features,
     growth,
     hops,
@@ -43,6 +44,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "simulate": simulation.run,
     "features": features.run,
     "study": study.run,
+    "claims": claims.run,
     "serve": serving.run,
     "workers": workers.run,
     "hops": hops.run,

@@ -127,3 +127,14 @@ def test_reading_all_curves_together_loses_less_than_the_largest_points() -> Non
             for name, alpha in (("pooled", found.parameters["alpha"]), ("largest", largest)):
                 lost[name].append(0.02 * math.log(alpha / best[cell]) ** 2)
     assert np.mean(lost["pooled"]) < 0.5 * np.mean(lost["largest"])
+
+
+def test_a_ridge_that_is_left_out_is_the_papers() -> None:
+    points = [
+        TriedPoint("linucb-disjoint", 1.0, {"alpha": a} | ridge, value, 1e-6, value)
+        for a in ALPHAS
+        for ridge, value in (({}, 1.6), ({"ridge": 10.0}, 1.5), ({"ridge": 100.0}, 1.4))
+    ]
+    found = recommend(points)["linucb-disjoint", 1.0]
+    assert "ridge" not in found.parameters
+    assert "ridge" in found.at_edge

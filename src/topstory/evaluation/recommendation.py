@@ -30,6 +30,7 @@ from topstory.policies.registry import REGISTRY
 
 Mask = npt.NDArray[np.bool_]
 
+PAPER_RIDGE = 1.0  # of a linear model whose parameters name none
 # Where the expected curve peaks, and how fast it falls: what it loses at e times that value.
 DEFAULTS = {"alpha": 0.4, "epsilon": 0.2, "ridge": 10.0}
 CURVATURE = {"alpha": 0.018, "epsilon": 0.018, "ridge": 0.006}
@@ -98,11 +99,12 @@ def _tuned(point: TriedPoint) -> str:
 
 
 def _edges(chosen: TriedPoint, tried: Sequence[TriedPoint]) -> tuple[str, ...]:
-    """The parameters of which nothing lower, or nothing higher, was tried."""
+    """Parameters of which nothing lower, or nothing higher, was tried; a ridge may be left out."""
     found = []
-    for name, value in chosen.parameters.items():
-        others = {point.parameters[name] for point in tried}
-        if len(others) > 1 and value in (min(others), max(others)):
+    for name in dict.fromkeys(name for point in tried for name in point.parameters):
+        values = [point.parameters.get(name, PAPER_RIDGE) for point in tried]
+        value = chosen.parameters.get(name, PAPER_RIDGE)
+        if len(set(values)) > 1 and value in (min(values), max(values)):
             found.append(name)
     return tuple(found)
 
@@ -114,7 +116,7 @@ def _pooled(points: Sequence[TriedPoint], name: str, measured: Sequence[float]) 
     known = np.isfinite(logs)
     x = np.log([max(point.parameters[name], 1e-4) for point in points])
     has_ridge = np.array(["ridge" in REGISTRY[p.policy].model_parameters for p in points])
-    ridge = np.log([point.parameters.get("ridge", 1.0) for point in points])
+    ridge = np.log([point.parameters.get("ridge", PAPER_RIDGE) for point in points])
     size = np.log([point.size for point in points])
     policies = list(dict.fromkeys(point.policy for point in points))
     policy = np.array([policies.index(point.policy) for point in points])

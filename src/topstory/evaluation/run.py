@@ -41,7 +41,7 @@ class Run(msgspec.Struct, frozen=True, order=True):
         return cls(policy, tuple(sorted(parameters.items())), size, seed)
 
 
-class Outcome(msgspec.Struct, frozen=True, eq=False):
+class Outcome(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
     """What a run found: a `Result` without the trained policy."""
 
     run: Run

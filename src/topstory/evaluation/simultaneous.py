@@ -48,6 +48,7 @@ class Claim(NamedTuple):
 def simultaneous_lifts(
     runs: Mapping[Name, Sequence[Bucket]],
     pairs: Sequence[tuple[Name, Name | None]] | None = None,
+    families: int = 1,
 ) -> dict[tuple[Name, Name | None], Claim]:
     """The lift of one policy over another for each pair, with 95 % for all of them together.
 
@@ -55,6 +56,8 @@ def simultaneous_lifts(
         runs: by policy, a bucket of each of its runs on one log: the same seeds in the same order.
         pairs: which to compare; `RANDOM` in the second place is the random policy. By default
             every two of the policies.
+        families: how many such comparisons are made, this one included, if 95 % is to hold for all
+            of them: each gets an equal part of the error.
 
     >>> from topstory.evaluation.blocks import Blocks
     >>> random = np.random.default_rng(0)
@@ -75,8 +78,9 @@ def simultaneous_lifts(
     values, variances, freedoms = errors.ratios(known)
     own = _p_values(values, variances, freedoms)
     chance = _p_values_by_chance(errors, known)
-    corrected = _step_down(own, chance)
-    alone = min(max(float(np.quantile(chance.min(axis=1), 0.05)), 0.05 / len(own)), 0.05)
+    corrected = np.minimum(families * _step_down(own, chance), 1.0)
+    error = 0.05 / families
+    alone = min(max(float(np.quantile(chance.min(axis=1), error)), error / len(own)), error)
     for i, pair in enumerate(known):
         ratio = LogRatio(float(values[i]), float(variances[i]), float(freedoms[i]))
         low, high = (end - 1 for end in ratio.interval(1 - alone))

@@ -16,6 +16,7 @@ class Number(msgspec.Struct, frozen=True):
     value: float | None
     low: float | None = None
     high: float | None = None
+    sure: bool | None = None  # of a difference: whether its sign is sure, of all those compared
 
 
 def finite(value: float) -> float | None:
@@ -43,6 +44,10 @@ class Cell(msgspec.Struct, frozen=True):
     paper_learn: float | None = None
     paper_deploy_lift: float | None = None
     paper_learn_lift: float | None = None
+    total: float | None = None  # relative CTR of both buckets at the site's split
+    true_deploy: float | None = None  # what the simulator knows; None for a real log
+    true_learn: float | None = None
+    day_sd: float | None = None  # of the deployment bucket, between the days of the log
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -119,19 +124,6 @@ class Series(msgspec.Struct, frozen=True):
     random: tuple[float | None, ...]  # the log's own, over the same windows
 
 
-class Ridge(msgspec.Struct, frozen=True):
-    """What a tuned ridge earned over the paper's fixed 1."""
-
-    policy: str
-    name: str
-    size: float
-    ridge: float
-    parameter: float
-    fixed: Number  # relative CTR of the deployment bucket with ridge 1
-    tuned: Number
-    gain: Number
-
-
 class LogDescription(msgspec.Struct, frozen=True):
     """One log of the study."""
 
@@ -153,8 +145,13 @@ class Report(msgspec.Struct, frozen=True):
     scatters: tuple[Scatter, ...]
     histogram: Histogram | None
     series: tuple[Series, ...]
-    ridges: tuple[Ridge, ...]
     logs: tuple[LogDescription, ...]
     settings: tuple[tuple[str, str], ...]  # enough to repeat it
     command: str
     warnings: tuple[str, ...] = ()
+    learning_share: float = 0.1  # of the traffic, in totals
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the truth is known: only a simulator knows it."""
+        return any(cell.true_deploy is not None for row in self.table.rows for cell in row.cells)

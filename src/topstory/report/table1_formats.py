@@ -10,6 +10,7 @@ from topstory.report.records import Cell, Table1
 from topstory.report.wording import ctr, percent, share
 
 NUMBERS = ("deploy", "learn", "deploy_lift", "learn_lift")
+ADDED = ("total", "true_deploy", "true_learn", "day_sd")
 
 
 def as_csv(table: Table1) -> str:
@@ -18,17 +19,18 @@ def as_csv(table: Table1) -> str:
     writer = csv.writer(out, lineterminator="\n")
     columns = [f"{name}{end}" for name in NUMBERS for end in ("", "_low", "_high")]
     published = [f"paper_{name}" for name in NUMBERS]
-    writer.writerow(["policy", "algorithm", "size", *TUNED, "repeats", *columns, *published])
+    names = ["policy", "algorithm", "size", *TUNED, "ridge", "repeats", *columns, *published]
+    writer.writerow([*names, *ADDED])
     for row in table.rows:
         for cell in row.cells:
             numbers = [getattr(cell, name) for name in NUMBERS]
             writer.writerow(
                 [
                     *(row.policy, row.name, cell.size),
-                    *(cell.parameters.get(name) for name in TUNED),
+                    *(cell.parameters.get(name) for name in (*TUNED, "ridge")),
                     cell.repeats,
                     *(end for number in numbers for end in (number.value, number.low, number.high)),
-                    *(getattr(cell, name) for name in published),
+                    *(getattr(cell, name) for name in (*published, *ADDED)),
                 ]
             )
     return out.getvalue()

@@ -76,7 +76,12 @@ def tip(cell: Cell, bucket: str) -> str:
     )
     parts = [f"95 % interval {between(number)}"] if between(number) else []
     if between(lift, lift=True):
-        parts.append(f"lift {between(lift, lift=True)}")
+        sure = "" if lift.sure else ", not significant"
+        parts.append(f"lift {between(lift, lift=True)}{sure}")
+    if bucket == "deploy" and cell.day_sd is not None:
+        parts.append(f"days differ by {cell.day_sd:.2f} (standard deviation)")
+    if bucket == "deploy" and cell.total is not None:
+        parts.append(f"both buckets together {ctr(cell.total)}")
     parts.append(parameters(cell))
     if cell.repeats > 1:
         parts.append(f"average of {cell.repeats} seeds")

@@ -1,31 +1,30 @@
-"""Which runs a study makes: a grid on the tuning log, then the best of it on the evaluation log."""
+"""Which runs a study makes: a grid to tune on, then what it recommends on the evaluation log."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from topstory.evaluation import Outcome, Run, Tuning, cost, grid_runs, tuning_of
-from topstory.evaluation.tuning import repeats_at
+from topstory.evaluation import Outcome, Point, Run, Tuning, cost, grid_runs, tuning_of
+from topstory.evaluation.recommendation import Recommendation, TriedPoint, recommend
+from topstory.evaluation.repeats import Estimate
 from topstory.policies import REGISTRY
-from topstory.studies.settings import REFERENCES, StudySettings
+from topstory.studies.settings import REFERENCES, TOTAL, StudySettings
 
 TUNING, EVALUATION = "tuning", "evaluation"
+# All curves are read together, so that another value teaches as much as another seed.
+TUNING_SEEDS = 1
+
+Recommended = Mapping[tuple[str, float], Recommendation]  # by policy and size
 
 
 def tuning_runs(settings: StudySettings) -> list[Run]:
-    """A run for every policy, size, parameter and seed; then the references.
+    """A run for every policy, size and parameter; then the references.
 
     >>> len(tuning_runs(StudySettings(policies=("ucb",), sizes=(1.0,))))
     10
     """
-    runs = [run for policy in settings.policies for run in _grid(settings, policy, None)]
-    runs += [
-        run
-        for policy in settings.policies
-        if settings.ridges and has_ridge(policy)
-        for run in _grid(settings, policy, settings.ridges)
-    ]
+    runs = [run for policy in settings.policies for run in _grid(settings, policy)]
     return runs + reference_runs(settings)
 
 
@@ -40,41 +39,66 @@ def reference_runs(settings: StudySettings) -> list[Run]:
     return [Run.of(name, {}, 1.0, settings.seed) for name in REFERENCES]
 
 
-def _grid(settings: StudySettings, policy: str, ridges: Sequence[float] | None) -> list[Run]:
-    return grid_runs(
-        policy,
-        settings.grid(policy),
-        ridges,
-        settings.sizes,
-        settings.repeats,
-        settings.seed,
-    )
+def _grid(settings: StudySettings, policy: str) -> list[Run]:
+    """Every value of its parameter; with the paper's ridge of 1 first, then with the others."""
+    searched: list[Sequence[float] | None] = [None]
+    if settings.ridges and has_ridge(policy):
+        searched.append(settings.ridges)
+    return [
+        run
+        for ridges in searched
+        for run in grid_runs(
+            policy, settings.grid(policy), ridges, settings.sizes, TUNING_SEEDS, settings.seed
+        )
+    ]
 
 
 def tunings(settings: StudySettings, outcomes: Mapping[Run, Outcome]) -> dict[str, Tuning]:
-    """The tuning curves of each policy, with the paper's ridge of 1."""
+    """The tuning curves of each policy."""
     return {
         policy: tuning_of(
-            policy, settings.tune_on, [outcomes[run] for run in _grid(settings, policy, None)]
+            policy, settings.tune_on, [outcomes[run] for run in _grid(settings, policy)]
         )
         for policy in settings.policies
     }
 
 
-def ridge_tunings(settings: StudySettings, outcomes: Mapping[Run, Outcome]) -> dict[str, Tuning]:
-    """The same over all ridges, 1 included; empty unless ridges are searched."""
-    return {
-        policy: tuning_of(
-            policy,
-            settings.tune_on,
-            [
-                outcomes[run]
-                for run in _grid(settings, policy, None) + _grid(settings, policy, settings.ridges)
-            ],
-        )
-        for policy in settings.policies
-        if settings.ridges and has_ridge(policy)
-    }
+def recommended(settings: StudySettings, tunings: Mapping[str, Tuning]) -> Recommended:
+    """The parameters of every policy and size, read from all curves together."""
+    return recommend(
+        [_tried(settings, point) for tuning in tunings.values() for point in tuning.points]
+    )
+
+
+def _tried(settings: StudySettings, point: Point) -> TriedPoint:
+    deployment, learning = point.deployment, point.learning
+    value = total(settings, deployment.value, learning.value)
+    deciding = deployment
+    if settings.tune_on != TOTAL:
+        deciding = learning if settings.tune_on == "learning" else deployment
+        value = deciding.value
+    return TriedPoint(
+        policy=point.policy,
+        size=point.size,
+        parameters=point.parameters,
+        value=value,
+        variance=_variance(deciding),
+        learning=learning.value,
+    )
+
+
+def total(settings: StudySettings, deployment: float, learning: float) -> float:
+    """What both buckets earn together, at the site's own split."""
+    share = settings.learning_share
+    return share * learning + (1 - share) * deployment
+
+
+def _variance(estimate: Estimate) -> float:
+    """Of the logarithm: an interval reaches about two standard deviations to each side."""
+    low, high = estimate.interval
+    if not (0 < low <= high < float("inf")):
+        return float("nan")
+    return ((high - low) / (4 * estimate.value)) ** 2
 
 
 @dataclass(frozen=True)
@@ -83,36 +107,32 @@ class EvaluationCell:
 
     policy: str
     size: float
+    parameters: Mapping[str, float]
     runs: tuple[Run, ...]
 
 
-def evaluation_cells(
-    settings: StudySettings, tunings: Mapping[str, Tuning]
-) -> list[EvaluationCell]:
-    """What is run on the evaluation log: every policy and size, with its tuned parameter."""
+def evaluation_cells(settings: StudySettings, chosen: Recommended) -> list[EvaluationCell]:
+    """What is run on the evaluation log: every policy and size, with its recommended parameter."""
     return [
         EvaluationCell(
             policy,
             size,
+            found.parameters,
             tuple(
-                Run.of(policy, tuning.best(size).parameters, size, settings.seed + repeat)
-                for repeat in range(repeats_at(size, settings.repeats))
+                Run.of(policy, found.parameters, size, settings.seed + repeat)
+                for repeat in range(settings.repeats)
             ),
         )
-        for policy, tuning in tunings.items()
-        for size in settings.sizes
+        for (policy, size), found in chosen.items()
     ]
 
 
 def total_cost(settings: StudySettings, tuning_events: int, evaluation_events: int) -> float:
     """The work of a whole study, in events of a simple policy; known before it starts."""
-    seeds = sum(repeats_at(size, settings.repeats) for size in settings.sizes)
+    seeds = settings.repeats * len(settings.sizes)
     on_tuning = sum(cost(run) for run in tuning_runs(settings))
     on_evaluation = sum(
-        seeds
-        * cost(Run.of(policy, {}, 1.0, 0))
-        * (2 if settings.ridges and has_ridge(policy) else 1)
-        for policy in settings.policies
+        seeds * cost(Run.of(policy, {}, 1.0, 0)) for policy in settings.policies
     ) + sum(cost(run) for run in reference_runs(settings))
     return on_tuning * tuning_events + on_evaluation * evaluation_events
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from topstory.evaluation import Bucket, Outcome, Run, Tuning
 from topstory.extras import require
 from topstory.studies.logs.summaries import LogSummary
-from topstory.studies.plan import evaluation_cells
+from topstory.studies.plan import Recommended, evaluation_cells
 from topstory.studies.settings import StudySettings
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Study:
     settings: StudySettings
     logs: Mapping[str, LogSummary]  # by role
     tunings: Mapping[str, Tuning]  # by policy
-    ridge_tunings: Mapping[str, Tuning] = field(repr=False)  # by policy, where ridges were searched
+    recommended: Recommended = field(repr=False)  # parameters by policy and size
     tuned: Mapping[Run, Outcome] = field(repr=False)  # all runs on the tuning log
     evaluated: Mapping[Run, Outcome] = field(repr=False)  # all runs on the evaluation log
     seconds: float
@@ -40,11 +40,11 @@ class Study:
     options: tuple[str, ...] = field(repr=False)  # that name the logs on the command line
 
     def chosen(self, policy: str, size: float = 1.0) -> Mapping[str, float]:
-        """The best parameter on the tuning log."""
-        return self.tunings[policy].best(size).parameters
+        """The parameters that the tuning log recommends."""
+        return self.recommended[policy, size].parameters
 
     def outcomes(self, policy: str, size: float = 1.0) -> tuple[Outcome, ...]:
-        """The runs of a policy on the evaluation log with its best parameter: one for each seed."""
+        """The runs of a policy on the evaluation log with these parameters: one for each seed."""
         return self._outcomes[policy, size]
 
     def buckets(self, policy: str, size: float, bucket: str) -> list[Bucket]:
@@ -60,7 +60,7 @@ class Study:
     def _outcomes(self) -> dict[tuple[str, float], tuple[Outcome, ...]]:
         return {
             (cell.policy, cell.size): tuple(self.evaluated[run] for run in cell.runs)
-            for cell in evaluation_cells(self.settings, self.tunings)
+            for cell in evaluation_cells(self.settings, self.recommended)
         }
 
     def runs(self) -> Table:

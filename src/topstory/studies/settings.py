@@ -8,11 +8,14 @@ import msgspec
 
 from topstory.evaluation.comparison import BASELINE
 from topstory.evaluation.run import BUCKETS
-from topstory.evaluation.tuning import RIDGES, SIZES, default_grid, parameter_name
+from topstory.evaluation.tuning import SIZES, default_grid, parameter_name
 from topstory.policies import REGISTRY
 
 REFERENCES = ("random", "omniscient")
 LEARNERS = tuple(name for name, entry in REGISTRY.items() if entry.tuned)
+TOTAL = "total"  # both buckets at the site's own split: what it earns
+SEARCHED_RIDGES = (10.0, 100.0)  # tried in addition to the paper's 1
+REPEATS = 3  # one learning path is luck; the mean of three has an interval that covers
 
 
 class StudySettings(msgspec.Struct, frozen=True):
@@ -27,8 +30,9 @@ class StudySettings(msgspec.Struct, frozen=True):
     epsilons: tuple[float, ...] | None = None
     alphas: tuple[float, ...] | None = None
     ridges: tuple[float, ...] = ()  # tried in addition to the paper's fixed 1
-    repeats: int | None = None  # None: 1, and 3 at sizes of 5 % and below
-    tune_on: str = "deployment"
+    repeats: int = REPEATS  # seeds on the evaluation log
+    tune_on: str = TOTAL
+    learning_share: float = 0.1  # of the traffic: the learning bucket's part of the total
     seed: int = 0
 
     def grid(self, policy: str) -> tuple[float, ...]:
@@ -44,6 +48,7 @@ def checked_settings(
     alphas: Sequence[float] | None,
     repeats: int | None,
     tune_on: str,
+    learning_share: float,
     tune_ridge: bool,
     seed: int,
 ) -> StudySettings:
@@ -53,15 +58,23 @@ def checked_settings(
         parameter_name(name)
     if BASELINE not in names:
         names = (BASELINE, *names)  # lifts are over it
-    if tune_on not in BUCKETS:
-        raise ValueError(f"tune_on must be 'deployment' or 'learning', got {tune_on!r}")
+    if tune_on not in (TOTAL, *BUCKETS):
+        raise ValueError(f"tune_on must be 'total', 'deployment' or 'learning', got {tune_on!r}")
+    if not 0 <= learning_share <= 1:
+        raise ValueError(
+            f"learning_share must be from 0 to 1: the learning bucket's part of the traffic, got "
+            f"{learning_share!r}"
+        )
+    if repeats is not None and repeats < 1:
+        raise ValueError(f"repeats must be at least 1, got {repeats!r}")
     return StudySettings(
         policies=names,
         sizes=SIZES if sizes is None else tuple(dict.fromkeys(map(float, sizes))),
         epsilons=None if epsilons is None else tuple(dict.fromkeys(map(float, epsilons))),
         alphas=None if alphas is None else tuple(dict.fromkeys(map(float, alphas))),
-        ridges=RIDGES[1:] if tune_ridge else (),
-        repeats=repeats,
+        ridges=SEARCHED_RIDGES if tune_ridge else (),
+        repeats=REPEATS if repeats is None else repeats,
         tune_on=tune_on,
+        learning_share=float(learning_share),
         seed=seed,
     )

@@ -22,15 +22,15 @@ from topstory.studies.plan import (
     TUNING,
     check_parameters,
     evaluation_cells,
+    recommended,
     reference_runs,
-    ridge_tunings,
     total_cost,
     tuning_runs,
     tunings,
 )
 from topstory.studies.result import Study
 from topstory.studies.run_log import RunLog, made_by
-from topstory.studies.settings import StudySettings, checked_settings
+from topstory.studies.settings import TOTAL, StudySettings, checked_settings
 
 Progress = Callable[[str, float, float], object]
 
@@ -48,8 +48,9 @@ def study(
     epsilons: Sequence[float] | None = None,
     alphas: Sequence[float] | None = None,
     repeats: int | None = None,
-    tune_on: str = "deployment",
-    tune_ridge: bool = False,
+    tune_on: str = TOTAL,
+    learning_share: float = 0.1,
+    tune_ridge: bool | None = None,
     seed: int = 0,
     engine: str | Engine = "local",
     progress: Progress | None = None,
@@ -61,8 +62,8 @@ def study(
 
     Args:
         out: the folder.
-        scale: size of the simulated logs: `demo` (0.5 M events to tune on, 3 M to evaluate on) or
-            `paper` (4.7 M and 36 M).
+        scale: of the simulated logs: `demo` (2 M events to tune on, 6 M to evaluate on, three data
+            sizes) or `paper` (4.7 M and 36 M, the paper's six data sizes and its ridge of 1).
         tuning: your own log to tune parameters on, together with `evaluation`, instead of
             simulated logs.
         evaluation: your own log to evaluate the policies on.
@@ -72,13 +73,17 @@ def study(
             needs to be kept, one number or a number by field; by default the paper's 0.1, and 0.01
             for simulated logs.
         policies: names of the policies to compare; by default all that learn.
-        sizes: the shares of retained events to learn from; by default the paper's six.
+        sizes: the shares of retained events to learn from; by default the paper's six, and 100, 20
+            and 5 % in the demo.
         epsilons: values of ε to try.
         alphas: values of α to try.
-        repeats: how many seeds to average; by default 1, and 3 at sizes of 5 % and below and
-            everywhere in the demo.
-        tune_on: the bucket whose CTR decides, `deployment` or `learning`.
-        tune_ridge: search the ridge of linear models as well.
+        repeats: how many learning paths (seeds) to evaluate each policy with; by default 3, and 4
+            in the demo.
+        tune_on: what the parameters are chosen by: the CTR of a bucket, `deployment` (as in the
+            paper) or `learning`, or the `total` over both.
+        learning_share: the part of the traffic that learns, in that total.
+        tune_ridge: search the ridge of linear models as well; by default unless the scale is
+            `paper`, whose ridge is 1.
         seed: the first seed, and that of the simulated world.
         engine: `serial`, `local` (all cores), `ray`, or an engine.
         progress: called with (what is being done, work done, work in all).
@@ -108,10 +113,12 @@ def study(
     ['policy', 'algorithm', 'size']
     """
     where = named_engine(engine)
-    if repeats is None and tuning is None and scale in SCALES:
-        repeats = SCALES[scale].repeats
+    if tuning is None and scale in SCALES:
+        sizes = SCALES[scale].sizes if sizes is None else sizes
+        repeats = SCALES[scale].repeats if repeats is None else repeats
+    ridge = scale != "paper" if tune_ridge is None else tune_ridge
     settings = checked_settings(
-        policies, sizes, epsilons, alphas, repeats, tune_on, tune_ridge, seed
+        policies, sizes, epsilons, alphas, repeats, tune_on, learning_share, ridge, seed
     )
     check_parameters(settings)
     source: LogSource
@@ -153,22 +160,15 @@ class _Session:
     def study(self) -> Study:
         tuned = self._stage(TUNING, tuning_runs(self.settings))
         curves = tunings(self.settings, tuned)
-        ridged = ridge_tunings(self.settings, tuned)
-        runs = [
-            run
-            for found in (curves, ridged)
-            for cell in evaluation_cells(self.settings, found)
-            for run in cell.runs
-        ]
-        evaluated = self._stage(
-            EVALUATION, list(dict.fromkeys(runs)) + reference_runs(self.settings)
-        )
+        chosen = recommended(self.settings, curves)
+        runs = [run for cell in evaluation_cells(self.settings, chosen) for run in cell.runs]
+        evaluated = self._stage(EVALUATION, runs + reference_runs(self.settings))
         return Study(
             folder=self.run_log.folder,
             settings=self.settings,
             logs=dict(self.run_log.summaries),
             tunings=curves,
-            ridge_tunings=ridged,
+            recommended=chosen,
             tuned=tuned,
             evaluated=evaluated,
             seconds=self.run_log.seconds,
@@ -188,7 +188,8 @@ class _Session:
             given: dict[str, Any] = {}
             if any(needs_offset(run.policy) for run in missing):
                 given["offset"] = logs.offset(log)
-            for outcome in play_all(missing, log, self.engine, given, role_name(stage)):
+            truth = logs.expected if stage == EVALUATION else None
+            for outcome in play_all(missing, log, self.engine, given, role_name(stage), truth):
                 self.run_log.record(stage, outcome, self.number)
                 self.done += cost(outcome.run) * len(log)
                 self._report_progress(f"{stage}: {outcome.run.policy}")

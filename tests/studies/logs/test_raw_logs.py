@@ -67,7 +67,8 @@ def test_features_are_learned_kept_and_replayed_with(study: ts.Study) -> None:
     assert model.support == DEFAULT_SUPPORT == ts.FeatureBuilder().support
     assert model.engine == "serial"
     log = model.apply(raw_logs()["evaluation"])
-    result = ts.replay(ts.policy("linucb-disjoint", alpha=0.3), log)
+    chosen: dict[str, Any] = dict(study.chosen("linucb-disjoint"))
+    result = ts.replay(ts.policy("linucb-disjoint", **chosen), log)
     assert study.outcomes("linucb-disjoint")[0].bucket("deployment").ctr == result.deployment.ctr
     profile = raw_logs()["evaluation"].profiles
     assert profile is not None

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topstory.cli.arguments import Address, AsJson, Bucket, EngineName, Repeats, Seed, Support
+from topstory.cli.arguments import Address, AsJson, EngineName, Seed, Support
 
 if TYPE_CHECKING:
     from topstory.cli.reports.study import StudyReport
+    from topstory.report.records import Cell
 
 
 def study(
@@ -21,8 +22,8 @@ def study(
         str,
         typer.Option(
             metavar="SCALE",
-            help="Size of the simulated logs: demo (0.5 M events to tune on, 3 M to evaluate on) "
-            "or paper (4.7 M and 36 M).",
+            help="Simulated logs: demo (2 M events to tune on, 6 M to evaluate on, three data "
+            "sizes) or paper (4.7 M and 36 M, the paper's six data sizes and its ridge of 1).",
         ),
     ] = "demo",
     tuning: Annotated[
@@ -51,7 +52,7 @@ def study(
         typer.Option(
             metavar="S,T,…",
             help="Shares of retained events to learn from. Default, as in the paper: "
-            "1,0.3,0.2,0.1,0.05,0.01.",
+            "1,0.3,0.2,0.1,0.05,0.01; at scale demo: 1,0.2,0.05.",
         ),
     ] = None,
     epsilons: Annotated[
@@ -60,15 +61,36 @@ def study(
     alphas: Annotated[
         str | None, typer.Option(metavar="A,B,…", help="Values of alpha to try.")
     ] = None,
-    repeats: Repeats = None,
-    tune_on: Bucket = "deployment",
-    tune_ridge: Annotated[
-        bool,
+    repeats: Annotated[
+        int | None,
         typer.Option(
-            "--tune-ridge",
-            help="Tune the ridge of disjoint and hybrid models as well, and report the gain.",
+            metavar="N",
+            min=1,
+            help="Learning paths (seeds) to evaluate each policy with. Default: 3; at scale "
+            "demo: 4.",
         ),
-    ] = False,
+    ] = None,
+    tune_on: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="What parameters are chosen by: the CTR of a bucket, deployment (as in the "
+            "paper) or learning, or the total over both.",
+        ),
+    ] = "total",
+    learning_share: Annotated[
+        float,
+        typer.Option(metavar="S", help="Share of the traffic that learns, in totals."),
+    ] = 0.1,
+    tune_ridge: Annotated[
+        bool | None,
+        typer.Option(
+            "--tune-ridge/--paper-ridge",
+            help="Tune the ridge of disjoint and hybrid models as well, or keep the paper's 1. "
+            "Default: tune it, except at scale paper.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = 0,
     engine: EngineName = "local",
     address: Address = None,
@@ -107,7 +129,9 @@ def study(
         found = ts.study(
             out,
             scale=scale,
-            **logs,
+            tuning=logs["tuning"],
+            evaluation=logs["evaluation"],
+            exploration=logs["exploration"],
             support=parse_support(support, "--support"),
             policies=parse_names(policy),
             sizes=parse_numbers(sizes, "--sizes"),
@@ -115,6 +139,7 @@ def study(
             alphas=parse_numbers(alphas, "--alphas"),
             repeats=repeats,
             tune_on=tune_on,
+            learning_share=learning_share,
             tune_ridge=tune_ridge,
             seed=seed,
             engine=named_engine(engine, address=address),
@@ -148,25 +173,22 @@ def _resumable() -> Iterator[None]:
 
 def _show(report: "StudyReport") -> None:
     from topstory.cli.output.consoles import stdout_console
-    from topstory.cli.output.numbers import number
     from topstory.cli.output.tables import plain_table
     from topstory.report.wording import share
 
     console = stdout_console()
     table = plain_table(
-        "deployment CTR", *(share(size) for size in report.table.sizes), title="Relative to random"
+        "deployment CTR, lift",
+        *(share(size) for size in report.table.sizes),
+        title="Relative to random",
     )
     for row in report.table.rows:
-        table.add_row(
-            row.name,
-            *(
-                f"[bold]{number(cell.deploy.value, 3)}[/]"
-                if cell.best_deploy
-                else number(cell.deploy.value, 3)
-                for cell in row.cells
-            ),
-        )
+        table.add_row(row.name, *map(_cell, row.cells))
     console.print(table)
+    notes = "Lift over ε-greedy; dim: not significant among all that were compared."
+    if any(cell.true_deploy is not None for row in report.table.rows for cell in row.cells):
+        notes += " In brackets: the simulator's truth."
+    console.print(notes, style="dim", soft_wrap=True)
     console.print()
     for place, sentence in enumerate(report.summary):
         console.print(sentence, style=None if place else "bold", markup=False, soft_wrap=True)
@@ -175,3 +197,16 @@ def _show(report: "StudyReport") -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def _cell(cell: "Cell") -> str:
+    """The CTR, the simulator's truth if it is known, and the lift: dim if it is not sure."""
+    from topstory.cli.output.numbers import number
+    from topstory.report.wording import percent
+
+    ctr = number(cell.deploy.value, 2)
+    text = f"[bold]{ctr}[/]" if cell.best_deploy else ctr
+    if cell.true_deploy is not None:
+        text += f" ({number(cell.true_deploy, 2)})"
+    lift = percent(cell.deploy_lift.value)
+    return f"{text} {lift}" if cell.deploy_lift.sure else f"{text} [dim]{lift}[/]"

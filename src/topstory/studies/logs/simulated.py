@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topstory.engines import Engine
+from topstory.evaluation.truth import ExpectedPayoffs
+from topstory.evaluation.tuning import SIZES
 from topstory.events.simulator import TodayModule, WorldSettings
 from topstory.studies.logs.features import (
     SIMULATED_SUPPORT,
@@ -24,6 +26,7 @@ from topstory.studies.logs.features import (
 )
 from topstory.studies.logs.sources import Logs
 from topstory.studies.logs.summaries import FEATURE_MODEL
+from topstory.studies.settings import REPEATS
 
 if TYPE_CHECKING:
     from topstory.features import FeatureBuilder
@@ -39,15 +42,18 @@ class Scale:
     tuning_days: float = 1
     evaluation_days: float = 7
     users: int = 1_000_000
-    repeats: int | None = None  # seeds to average by default; None: depends on the data size
+    sizes: tuple[float, ...] = SIZES  # data sizes by default
+    repeats: int = REPEATS  # learning paths by default
 
 
 SCALES = {
-    # A few hours and a day: over a week, so few visits would teach too little about an article.
+    # One day and three days: over a week, so few visits would teach too little about an article.
+    # Tuning has as many events an hour as the evaluation. Days differ, so one would not do.
     # A tenth of the users: encoding and clustering users takes most of the time to learn features,
     # and three million events of random exploration are as informative (docs/guides/study.md).
-    # Three seeds at every size: 30 % of these events teach no more than 5 % of the paper's day.
-    "demo": Scale(3_000_000, 500_000, 3_000_000, 0.25, 1, users=100_000, repeats=3),
+    "demo": Scale(
+        3_000_000, 2_000_000, 6_000_000, 1, 3, users=100_000, sizes=(1.0, 0.2, 0.05), repeats=4
+    ),
     "paper": Scale(8_000_000, 4_700_000, 36_000_000),
 }
 SEPTEMBER, MAY_1, MAY_3 = "2008-09-01", "2009-05-01", "2009-05-03"
@@ -107,4 +113,5 @@ class SimulatedLogs:
                 (scale.evaluation, MAY_3, scale.evaluation_days, 3),
             )
         )
-        return Logs(tuning, evaluation, features.apply(raw))
+        expected = ExpectedPayoffs.of(world.expected_payoffs(evaluation), evaluation)
+        return Logs(tuning, evaluation, features.apply(raw), expected)

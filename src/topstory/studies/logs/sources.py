@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from topstory.engines import Engine
+from topstory.evaluation.truth import ExpectedPayoffs
 from topstory.evaluation.warm_start import MIN_EVENTS, split_first_tenth, warm_offset
 from topstory.events import EventLog
 from topstory.studies.logs.features import (
@@ -34,6 +35,7 @@ class Logs:
     tuning: EventLog
     evaluation: EventLog
     exploration: EventLog | None
+    expected: ExpectedPayoffs | None = None  # of the evaluation log, if a simulator knows them
 
     def offset(self, log: EventLog) -> Mapping[str, Any]:
         """The offsets of warm policies for the articles of a log."""
@@ -147,7 +149,9 @@ class OwnLogs:
 
     def _featured(self, exploration: EventLog) -> Logs:
         model = fit_or_load(self._builder, exploration, self.folder)
-        return Logs(*(model.apply(log) for log in (self.tuning, self.evaluation, exploration)))
+        return Logs(
+            model.apply(self.tuning), model.apply(self.evaluation), model.apply(exploration)
+        )
 
 
 def check_exploration(tuning: EventLog, exploration: EventLog | None) -> None:

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 from topstory.evaluation.warm_start import needs_offset
 from topstory.policies.registry import REGISTRY, SYMBOLS
 from topstory.report import LogDescription, Report
+from topstory.studies.logs.simulated import SCALES
 from topstory.studies.logs.summaries import EXPLORATION, LogSummary, role_name
 from topstory.studies.logs.warnings import study_warnings
 from topstory.studies.report.candidates import Candidates
 from topstory.studies.report.estimates import relative_ctr
-from topstory.studies.report.figure_data import curves, histogram, ridges, scatters, series
+from topstory.studies.report.figure_data import curves, histogram, scatters, series
 from topstory.studies.report.summary import summary
 from topstory.studies.report.table1 import table1
 from topstory.studies.run_log import made_by
-from topstory.studies.settings import LEARNERS, StudySettings
+from topstory.studies.settings import LEARNERS, REPEATS, TOTAL, StudySettings
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study
@@ -31,26 +32,26 @@ LIBRARIES = ("numpy", "numba", "pyarrow", "scipy")
 def build_report(study: Study) -> Report:
     """Everything that the report shows."""
     candidates = Candidates.of(study)
-    clouds, searched = scatters(study), ridges(candidates)
+    clouds = scatters(study)
     omniscient = study.reference("omniscient", "tuning").bucket("deployment")
     logs = study.logs
     memberships = logs["tuning"].memberships if "tuning" in logs else None
     return Report(
         title="Which policy to run",
-        summary=summary(candidates, study.settings.sizes, clouds, searched),
+        summary=summary(candidates, study.settings.sizes, clouds),
         table=table1(study.settings, candidates),
         curves=curves(study),
         tuning_omniscient=relative_ctr(omniscient),
         scatters=clouds,
         histogram=histogram(memberships),
         series=series(study),
-        ridges=searched,
         logs=tuple(
             _description(logs[role])
             for role in ("tuning", "evaluation", "exploration")
             if role in logs
         ),
         settings=tuple(_settings(study)),
+        learning_share=study.settings.learning_share,
         command=_command(study.settings, study.options),
         warnings=(
             *(
@@ -105,18 +106,15 @@ def _settings(study: Study) -> list[tuple[str, str]]:
     replays = len(study.tuned) + len(study.evaluated)
     events = sum(o.events for runs in (study.tuned, study.evaluated) for o in runs.values())
     worked = sum(o.seconds for runs in (study.tuned, study.evaluated) for o in runs.values())
-    repeats = (
-        "1; 3 at sizes of 5 % and below" if settings.repeats is None else f"{settings.repeats}"
-    )
     return [
         *((role_name(role), identity) for role, identity in study.identities.items()),
         ("policies", ", ".join(settings.policies)),
         ("data sizes", ", ".join(f"{100 * size:g} %" for size in settings.sizes)),
         *_grids(settings),
         ("ridge", "1" + "".join(f", {ridge:g}" for ridge in settings.ridges)),
-        ("tuned on", f"the {settings.tune_on} bucket"),
+        ("tuned on", _tuned_on(settings)),
         *_offset(study),
-        ("seeds averaged", repeats),
+        ("learning paths (seeds)", f"{settings.repeats} on the evaluation log"),
         ("seed", f"{settings.seed}"),
         ("replays", f"{replays:,} over {events:,} events"),
         (
@@ -160,22 +158,34 @@ def _command(settings: StudySettings, logs: Sequence[str]) -> str:
     if settings.policies != LEARNERS:
         words += ["--policy", ",".join(settings.policies)]
     given = {
-        "--sizes": settings.sizes if settings.sizes != StudySettings().sizes else None,
+        "--sizes": settings.sizes if settings.sizes != _default_sizes(logs) else None,
         "--epsilons": settings.epsilons,
         "--alphas": settings.alphas,
     }
     for option, values in given.items():
         if values is not None:
             words += [option, ",".join(f"{value:g}" for value in values)]
-    if settings.repeats is not None:
+    if settings.repeats != (SCALES["demo"].repeats if "demo" in logs else REPEATS):
         words += ["--repeats", f"{settings.repeats}"]
-    if settings.tune_on != "deployment":
+    if settings.tune_on != TOTAL:
         words += ["--tune-on", settings.tune_on]
-    if settings.ridges:
-        words += ["--tune-ridge"]
+    if settings.learning_share != StudySettings().learning_share:
+        words += ["--learning-share", f"{settings.learning_share:g}"]
+    if bool(settings.ridges) == ("paper" in logs):
+        words += ["--tune-ridge" if settings.ridges else "--paper-ridge"]
     if settings.seed:
         words += ["--seed", f"{settings.seed}"]
     return shlex.join(words)
+
+
+def _default_sizes(logs: Sequence[str]) -> tuple[float, ...]:
+    return SCALES["demo"].sizes if "demo" in logs else StudySettings().sizes
+
+
+def _tuned_on(settings: StudySettings) -> str:
+    if settings.tune_on != TOTAL:
+        return f"the {settings.tune_on} bucket"
+    return f"both buckets, with {100 * settings.learning_share:g} % of the traffic learning"
 
 
 def _duration(seconds: float) -> str:

@@ -10,10 +10,9 @@ from topstory.evaluation import Bucket, Outcome
 from topstory.evaluation.tuning import parameter_name
 from topstory.kernels.replay import PAYOFF, TRIALS
 from topstory.policies import REGISTRY
-from topstory.report import Curve, CurvePoint, Histogram, Lifted, Ridge, Scatter, Series
+from topstory.report import Curve, CurvePoint, Histogram, Lifted, Scatter, Series
 from topstory.report.records import finite
 from topstory.studies.logs.summaries import HISTOGRAM_BINS, Memberships
-from topstory.studies.report.candidates import Candidates
 from topstory.studies.report.estimates import number_of
 
 if TYPE_CHECKING:
@@ -24,26 +23,27 @@ MAX_WINDOWS = 56  # of the evaluation log: three hours each in a week
 
 
 def curves(study: Study) -> tuple[Curve, ...]:
-    """Figure 2: relative CTR against ε or α on the tuning log, every policy and size."""
+    """Figure 2: relative CTR against ε or α on the tuning log, with the ridge that was chosen."""
     return tuple(
         Curve(
             policy=policy,
             name=REGISTRY[policy].paper,
-            parameter=next(iter(tuning.points[0].parameters)),
+            parameter=parameter_name(policy),
             size=size,
             points=tuple(
                 CurvePoint(
                     point.parameter,
                     number_of(point.deployment),
                     number_of(point.learning),
-                    point is best,
+                    point.parameters == best,
                 )
                 for point in tuning.curve(size)
+                if point.parameters.get("ridge") == best.get("ridge")
             ),
         )
         for policy, tuning in study.tunings.items()
         for size in tuning.sizes
-        for best in [tuning.best(size)]
+        for best in [study.chosen(policy, size)]
     )
 
 
@@ -120,21 +120,4 @@ def _series(policy: str, bucket: Bucket) -> Series:
         tuple(str(start) for start in bucket.blocks.starts()[firsts]),
         relative(ours),
         relative(base),
-    )
-
-
-def ridges(candidates: Candidates) -> tuple[Ridge, ...]:
-    """What a tuned ridge earned over the paper's 1, in the deployment bucket."""
-    return tuple(
-        Ridge(
-            policy=policy,
-            name=tuned.name,
-            size=size,
-            ridge=tuned.parameters.get("ridge", 1.0),
-            parameter=tuned.parameters[parameter_name(policy)],
-            fixed=candidates.fixed[policy, size].ctr(),
-            tuned=tuned.ctr(),
-            gain=tuned.over(candidates.fixed[policy, size]),
-        )
-        for (policy, size), tuned in candidates.searched.items()
     )

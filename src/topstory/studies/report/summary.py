@@ -1,91 +1,58 @@
-"""The summary of a study: which policy to deploy, what it earns, and how certain that is.
+"""The summary of a study: which policy to run, what it earns, and how certain that is.
 
-The summary reports a difference only if its paired 95 % interval excludes 0; otherwise it says that
-the result is not significant. Intervals do not correct for many comparisons; the report says so.
+The summary reports a difference only if it is sure among all those that were compared (see
+`candidates`); otherwise it says that the result is not significant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topstory.evaluation.comparison import BASELINE
-from topstory.policies.registry import EXPLORERS, REGISTRY, SYMBOLS
-from topstory.report import Number, Ridge, Scatter
-from topstory.studies.logs.warnings import join_names
+from topstory.report import Scatter
+from topstory.studies.report.advice import (
+    advice,
+    baseline,
+    cost,
+    days,
+    ends,
+    lift_ends,
+    percent,
+    truth,
+    with_parameters,
+)
 from topstory.studies.report.candidates import (
     LEARNING,
     Candidate,
     Candidates,
     best,
+    explorer_pairs,
     significant,
     value,
+    without_luck,
 )
 
 
 def summary(
-    candidates: Candidates,
-    sizes: Sequence[float],
-    scatters: Sequence[Scatter],
-    ridges: Sequence[Ridge],
+    candidates: Candidates, sizes: Sequence[float], scatters: Sequence[Scatter]
 ) -> tuple[str, ...]:
     """Sentences, the most important first."""
     most, fewest = candidates.at(max(sizes)), candidates.at(min(sizes))
+    top = candidates.advised()
     return tuple(
         sentence
         for sentences in (
-            advice(most),
+            advice(most, top, without_luck(most)[top]),
+            cost(top),
+            truth(top, most),
+            days(top),
             _features(most),
             _hindsight(candidates, most),
             _exploration(most),
             _sparse(fewest, min(sizes)) if len(set(sizes)) > 1 else (),
             _lifted(most, scatters),
-            _ridges(ridges),
         )
         for sentence in sentences
     )
-
-
-def advice(all_data: Sequence[Candidate]) -> Iterator[str]:
-    """Which policy to deploy, with which parameter, what it earns, and how certain that is."""
-    top, base = best(all_data), _baseline(all_data)
-    deploy, learn, named = top.ctr(), top.ctr(LEARNING), _with_parameters(top)
-    if deploy.value is None:
-        yield "Too few clicks to recommend a policy: replay a longer log."
-        return
-    if deploy.low is None or deploy.low <= 1:
-        yield (
-            f"No policy is significantly better than random articles. The best, {named}, earned "
-            f"{deploy.value:.2f} times as much{_ends(deploy)}. A longer log may show more."
-        )
-        return
-    earned = (
-        f"its deployment bucket earned {deploy.value:.2f} times as much as random articles"
-        f"{_ends(deploy)}"
-    )
-    if top is base:
-        yield f"Deploy {named}: {earned}, and no other policy earned more."
-        return
-    lift = top.over(base)
-    if not significant(lift):
-        yield (
-            f"No policy is significantly better than {_with_parameters(base)}, which earned "
-            f"{value(base.ctr()):.2f} times as much as random articles{_ends(base.ctr())}. The "
-            f"best, {named}, earned {_percent(lift.value)} more{_lift_ends(lift)}."
-        )
-        return
-    yield f"Deploy {named}: {earned}, {_percent(lift.value)} more than ε-greedy{_lift_ends(lift)}."
-    if learn.value is not None:
-        yield f"Its learning bucket, which explores, earned {learn.value:.2f}{_ends(learn)}."
-    close = [
-        _with_ridge(other)
-        for other in all_data
-        if other is not top and other is not base and not significant(top.over(other))
-    ]
-    if close:
-        yield (
-            f"{join_names(close)} may be as good: the interval of the lift over "
-            f"{'it' if len(close) == 1 else 'each of them'} includes 0."
-        )
 
 
 def _features(all_data: Sequence[Candidate]) -> Iterator[str]:
@@ -96,7 +63,7 @@ def _features(all_data: Sequence[Candidate]) -> Iterator[str]:
     than = f"the best that does not ({plain.name}, {value(plain.ctr()):.2f})"
     top = best(better or users)
     lift = top.over(plain)
-    by = f"{_with_ridge(top)}, earned {_percent(lift.value)} more{_lift_ends(lift)}"
+    by = f"{with_parameters(top)}, earned {percent(lift.value)} more{lift_ends(lift)}"
     if better:
         yield (
             f"User features help: {_count(better)} of {_count(users)} policies that use them "
@@ -126,19 +93,13 @@ def _hindsight(candidates: Candidates, all_data: Sequence[Candidate]) -> Iterato
 
 
 def _exploration(all_data: Sequence[Candidate]) -> Iterator[str]:
-    rows = {
-        (REGISTRY[each.policy].model, REGISTRY[each.policy].explorer): each
-        for each in all_data
-        if "ridge" not in each.parameters
-    }
+    rows = {each.policy: each for each in all_data}
     more = less = pairs = 0
-    for (model, explorer), row in rows.items():
-        guided = rows.get((model, EXPLORERS["upper-confidence"]))
-        unguided = explorer is EXPLORERS["epsilon-greedy"]
-        if unguided and guided is not None and row.ctr(LEARNING).value:
+    for guided, plain in explorer_pairs(list(rows)):
+        if rows[plain].ctr(LEARNING).value:
             pairs += 1
-            more += significant(guided.over(row, LEARNING))
-            less += significant(row.over(guided, LEARNING))
+            more += significant(rows[guided].over(rows[plain], LEARNING))
+            less += significant(rows[plain].over(rows[guided], LEARNING))
     if not pairs:
         return
     begin = "Exploration costs clicks while a policy learns. "
@@ -163,22 +124,22 @@ def _exploration(all_data: Sequence[Candidate]) -> Iterator[str]:
 
 
 def _sparse(little: Sequence[Candidate], size: float) -> Iterator[str]:
-    top, base, share = best(little), _baseline(little), f"With {100 * size:g} % of the data,"
+    top, base, share = best(little), baseline(little), f"With {100 * size:g} % of the data,"
     deploy = top.ctr()
     if deploy.value is None:
         return
-    earned = f"{deploy.value:.2f}{_ends(deploy)}"
+    earned = f"{deploy.value:.2f}{ends(deploy)}"
     if top is base:
         yield f"{share} no policy earned more than ε-greedy: {earned}."
         return
     lift = top.over(base)
-    by = f"{_percent(lift.value)} more than ε-greedy{_lift_ends(lift)}"
+    by = f"{percent(lift.value)} more than ε-greedy{lift_ends(lift)}"
     if significant(lift):
-        yield f"{share} {_with_ridge(top)} is best: {earned}, {by}."
+        yield f"{share} {with_parameters(top)} is best: {earned}, {by}."
     else:
         yield (
             f"{share} no policy is significantly better than ε-greedy. The best, "
-            f"{_with_ridge(top)}, earned {earned}, {by}."
+            f"{with_parameters(top)}, earned {earned}, {by}."
         )
 
 
@@ -197,31 +158,6 @@ def _lifted(all_data: Sequence[Candidate], scatters: Sequence[Scatter]) -> Itera
             )
 
 
-def _ridges(ridges: Sequence[Ridge]) -> Iterator[str]:
-    known = [each for each in ridges if each.gain.value is not None]
-    if not known:
-        return
-    better = [each for each in known if significant(each.gain)]
-    most = max(better or known, key=lambda each: value(each.gain))
-    if value(most.gain) <= 0:
-        yield "No tuned ridge earned more than the paper's ridge of 1."
-        return
-    where = (
-        f"{most.name} at {100 * most.size:g} % of the data: a ridge of {most.ridge:g} earned "
-        f"{_percent(most.gain.value)} more{_lift_ends(most.gain)}."
-    )
-    if better:
-        yield (
-            f"A tuned ridge is significantly better than the paper's ridge of 1 in {len(better)} "
-            f"of {len(known)} cells, most of all for {where}"
-        )
-    else:
-        yield (
-            "No tuned ridge is significantly better than the paper's ridge of 1; the largest "
-            f"difference is for {where}"
-        )
-
-
 def _users(among: Sequence[Candidate]) -> list[Candidate]:
     return [each for each in among if each.contextual and each.ctr().value is not None]
 
@@ -233,35 +169,3 @@ def _count(among: Sequence[Candidate]) -> int:
 
 def _best_plain(among: Sequence[Candidate]) -> Candidate:
     return best([each for each in among if not each.contextual])
-
-
-def _baseline(among: Sequence[Candidate]) -> Candidate:
-    return next(each for each in among if each.policy == BASELINE)
-
-
-def _with_parameters(candidate: Candidate) -> str:
-    numbers = ", ".join(f"{SYMBOLS.get(k, k)} = {v:g}" for k, v in candidate.parameters.items())
-    return f"{candidate.name} with {numbers}"
-
-
-def _with_ridge(candidate: Candidate) -> str:
-    ridge = candidate.parameters.get("ridge")
-    return candidate.name if ridge is None else f"{candidate.name} with a ridge of {ridge:g}"
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.1f} %"
-
-
-def _ends(number: Number) -> str:
-    """The interval of a relative CTR."""
-    if number.low is None or number.high is None:
-        return ""
-    return f" (95 % interval {number.low:.2f} to {number.high:.2f})"
-
-
-def _lift_ends(number: Number) -> str:
-    if number.low is None or number.high is None:
-        return ""
-    low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in (number.low, number.high))
-    return f" (95 % interval {low} to {high} %)"

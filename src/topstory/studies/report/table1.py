@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from topstory.evaluation.comparison import BASELINE
 from topstory.policies.registry import REGISTRY, TUNED
 from topstory.report import Cell, Number, Row, Table1, published
-from topstory.studies.report.candidates import LEARNING, Candidate, Candidates, value
+from topstory.report.table1_formats import ADDED
+from topstory.studies.report.candidates import DEPLOYMENT, LEARNING, Candidate, Candidates, value
+from topstory.studies.report.days import spread
 from topstory.studies.report.estimates import relative_ctr
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ def table1(settings: StudySettings, candidates: Candidates) -> Table1:
     policies, sizes = settings.policies, settings.sizes
     cells = {
         (policy, size): _cell(
-            candidates.fixed[policy, size], size, candidates.fixed[BASELINE, size]
+            candidates.tuned[policy, size], size, candidates.tuned[BASELINE, size]
         )
         for policy in policies
         for size in sizes
@@ -57,15 +59,25 @@ def _cell(candidate: Candidate, size: float, base: Candidate) -> Cell:
         repeats=len(candidate.outcomes),
         deploy=candidate.ctr(),
         learn=candidate.ctr(LEARNING),
-        deploy_lift=candidate.over(base),
-        learn_lift=candidate.over(base, LEARNING),
+        deploy_lift=_lift(candidate, base, DEPLOYMENT),
+        learn_lift=_lift(candidate, base, LEARNING),
         best_deploy=False,
         best_learn=False,
         paper_deploy=paper[0],
         paper_learn=paper[1],
         paper_deploy_lift=paper[2],
         paper_learn_lift=paper[3],
+        total=candidate.total,
+        true_deploy=candidate.truth(),
+        true_learn=candidate.truth(LEARNING),
+        day_sd=spread(candidate.days),
     )
+
+
+def _lift(candidate: Candidate, base: Candidate, bucket: str) -> Number:
+    if candidate is base:
+        return Number(None if base.ctr(bucket).value is None else 0.0, sure=False)
+    return candidate.over(base, bucket)
 
 
 def as_arrow(table: Table1) -> pa.Table:
@@ -77,7 +89,7 @@ def as_arrow(table: Table1) -> pa.Table:
                 "policy": row.policy,
                 "algorithm": row.name,
                 "size": cell.size,
-                **{name: cell.parameters.get(name) for name in TUNED},
+                **{name: cell.parameters.get(name) for name in (*TUNED, "ridge")},
                 "repeats": cell.repeats,
             }
             for name in ("deploy", "learn", "deploy_lift", "learn_lift"):
@@ -88,5 +100,6 @@ def as_arrow(table: Table1) -> pa.Table:
                     f"{name}_high": number.high,
                 }
                 columns[f"paper_{name}"] = getattr(cell, f"paper_{name}")
+            columns |= {name: getattr(cell, name) for name in ADDED}
             rows.append(columns)
     return pa.Table.from_pylist(rows)

@@ -1,0 +1,148 @@
+"""The advice of a study: which policy to run, what it earns and costs, and how certain that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from topstory.evaluation.comparison import BASELINE
+from topstory.policies.registry import SYMBOLS
+from topstory.report import Number
+from topstory.studies.logs.warnings import join_names
+from topstory.studies.report.candidates import LEARNING, Candidate, significant, value
+from topstory.studies.report.days import spread
+
+VISITS = 100_000  # that the cost of exploration is given for
+
+
+def advice(all_data: Sequence[Candidate], top: Candidate, honest: Number) -> Iterator[str]:
+    """Which policy to run, with which parameter, what it earns, and how certain that is.
+
+    `honest` is its relative CTR, with the luck of being chosen taken off.
+    """
+    base, named = baseline(all_data), with_parameters(top)
+    if top.ctr().value is None:
+        yield "Too few clicks to recommend a policy: replay a longer log."
+        return
+    if not any(each.beats_random for each in all_data):
+        yield (
+            f"No policy is significantly better than random articles. The best, {named}, earned "
+            f"{value(top.ctr()):.2f} times as much. A longer log may show more."
+        )
+        return
+    if top is base:
+        yield (
+            f"Run {named}: its deployment bucket earned {value(base.ctr()):.2f} times as much as "
+            f"random articles{ends(base.ctr())}, and no other policy is significantly better."
+        )
+        return
+    lift = top.over(base)
+    if not significant(lift):
+        yield (
+            f"No policy is significantly better than {with_parameters(base)}, which earned "
+            f"{value(base.ctr()):.2f} times as much as random articles{ends(base.ctr())}. "
+            f"{_capital(named)} earned {_signed(lift.value)}{lift_ends(lift)}."
+        )
+        return
+    yield (
+        f"Run {named}: in deployment it earns {value(honest):.2f} times as much as random articles"
+        f"{ends(honest)}, and {percent(lift.value)} more than ε-greedy{lift_ends(lift)}."
+    )
+    close = [
+        other.name
+        for other in all_data
+        if other is not top and other is not base and not significant(top.over(other))
+    ]
+    if close:
+        yield (
+            f"{join_names(close)} may be as good with all data: the difference from "
+            f"{'it' if len(close) == 1 else 'each of them'} is not significant."
+        )
+
+
+def cost(top: Candidate) -> Iterator[str]:
+    """What exploring costs, and what both buckets earn together."""
+    deploy, learn, share = top.ctr().value, top.ctr(LEARNING).value, top.learning_share
+    if deploy is None or learn is None or top.total is None:
+        return
+    clicks = VISITS * share * (deploy - learn) * top.random_ctr
+    costs = (
+        f"that costs {clicks:,.0f} clicks in {VISITS:,} visits"
+        if clicks >= 0.5
+        else f"that costs no clicks in {VISITS:,} visits here"
+    )
+    yield (
+        f"While it learns it earns {learn:.2f}. With {100 * share:g} % of the traffic learning, "
+        f"{costs}, and both buckets together earn {top.total:.2f} times as much as random articles."
+    )
+
+
+def truth(top: Candidate, all_data: Sequence[Candidate]) -> Iterator[str]:
+    """What the simulator knows, if it made the log."""
+    known = {each: true for each in all_data if (true := each.truth()) is not None}
+    if top in known:
+        most = max(known, key=lambda each: known[each])
+        yield (
+            f"The log is simulated, so the truth is known: in deployment {top.name} truly earns "
+            f"{known[top]:.2f}, and the best of all policies, {most.name}, {known[most]:.2f}."
+        )
+
+
+def days(top: Candidate) -> Iterator[str]:
+    """What the interval is not."""
+    sd = spread(top.days)
+    if sd is None:
+        yield (
+            "Intervals are for the time of this log. It has no two whole days, so how much days "
+            "differ is not known; another day's value may well lie outside."
+        )
+        return
+    ctrs = [ctr for _, ctr in top.days]
+    yield (
+        f"Intervals are for the days of this log: {top.name} earned {min(ctrs):.2f} to "
+        f"{max(ctrs):.2f} on its {len(ctrs)} days (standard deviation {sd:.2f}), and another day's "
+        "value may well lie outside."
+    )
+
+
+def baseline(among: Sequence[Candidate]) -> Candidate:
+    """Plain ε-greedy, which lifts are over."""
+    return next(each for each in among if each.policy == BASELINE)
+
+
+def with_parameters(candidate: Candidate) -> str:
+    """Its name and its parameters."""
+    numbers = ", ".join(f"{SYMBOLS.get(k, k)} = {v:g}" for k, v in candidate.parameters.items())
+    return f"{candidate.name} with {numbers}"
+
+
+def _capital(text: str) -> str:
+    return text if text.startswith("ε") else text[0].upper() + text[1:]
+
+
+def _signed(share: float | None) -> str:
+    """A difference in words.
+
+    >>> _signed(0.021), _signed(-0.021)
+    ('2.1 % more', '2.1 % less')
+    """
+    return f"{percent(abs(share or 0.0))} {'less' if (share or 0.0) < 0 else 'more'}"
+
+
+def percent(share: float | None) -> str:
+    """A share with one decimal."""
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def ends(number: Number) -> str:
+    """The interval of a relative CTR."""
+    if number.low is None or number.high is None:
+        return ""
+    return f" (95 % interval {number.low:.2f} to {number.high:.2f})"
+
+
+def lift_ends(number: Number) -> str:
+    """The interval of a lift."""
+    if number.low is None or number.high is None:
+        return ""
+    low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in (number.low, number.high))
+    return f" (simultaneous 95 % interval {low} to {high} %)"
