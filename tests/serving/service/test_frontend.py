@@ -197,10 +197,10 @@ class Fake:
 
 
 class NoView:
-    """A view that nobody has to look through."""
+    """A view without pools: nothing is scored before the transport asks for it."""
 
     def latest(self) -> VisibleState:
-        raise AssertionError("nothing is scored before the transport asks for it")
+        return VisibleState(0, {})
 
     def now(self) -> int:
         return 0

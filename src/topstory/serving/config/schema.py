@@ -168,6 +168,27 @@ class LimitsConfig(Section, frozen=True):
         PositiveInt,
         Meta(description="recent decisions in memory; older ones are read from the journal"),
     ] = 100_000
+    remembered_bytes: Annotated[
+        PositiveInt, Meta(description="the memory that they take, about")
+    ] = 200_000_000
+    queue_seconds: Annotated[
+        Positive,
+        Meta(description="work that waits in a process; decisions above: 503. It is measured"),
+    ] = 0.5
+    decision_seconds: Annotated[
+        Positive,
+        Meta(
+            description="work of one decision, 1 ns for each article and number of its d × d "
+            "matrix; an article above: 409"
+        ),
+    ] = 0.1
+    shared_features: Annotated[
+        PositiveInt,
+        Meta(
+            description="`context` times the number of an article's features; above: 422. The "
+            "hybrid model has three matrices of this size"
+        ),
+    ] = 2_000
     worker_seconds: Annotated[
         Positive,
         Meta(description="a worker that does not answer the learner for so long is restarted"),

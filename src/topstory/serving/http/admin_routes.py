@@ -86,7 +86,8 @@ class AdminRoutes:
         """The state of the whole service."""
         self._service.commits.check_state()
         outliers = await self._metrics.outliers()
-        return stats(self._service, self._keeper, self._started, outliers)
+        inspection = await self._metrics.inspector.inspect()
+        return stats(self._service, self._keeper, self._started, outliers, inspection)
 
     async def metrics(self) -> Response:
         """The metrics for Prometheus."""

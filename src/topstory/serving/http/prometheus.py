@@ -14,8 +14,9 @@ from prometheus_client.core import (
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from topstory.serving.http.inspection import Inspector
 from topstory.serving.http.request_counts import RequestCounts
-from topstory.serving.http.views import bucket_counts, drift
+from topstory.serving.http.views import bucket_counts
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.service.service import Service
 from topstory.serving.upkeep.keeper import Keeper
@@ -33,6 +34,8 @@ class Metrics(Collector):
     ) -> None:
         self._service, self._keeper, self._requests = service, keeper, requests
         self._gather = gather  # adds the counts of other processes to `requests`
+        self.inspector = Inspector(service.state)
+        self._drift: dict[str, float] = {}
         self._registry = CollectorRegistry()
         self._registry.register(self)
 
@@ -43,6 +46,7 @@ class Metrics(Collector):
     async def page(self) -> bytes:
         """The page in Prometheus' text format."""
         await self.outliers()
+        self._drift = (await self.inspector.inspect()).drift
         return generate_latest(self._registry)
 
     async def outliers(self) -> dict[str, int]:
@@ -144,7 +148,7 @@ class Metrics(Collector):
                 if counts.ctr is not None:
                     ctr.add_metric([name, bucket], counts.ctr)
             articles.add_metric([name], len(pool.articles))
-            drifted.add_metric([name], drift(pool))
+            drifted.add_metric([name], self._drift.get(name, 0.0))
         yield from (shows, payoff, ctr, articles, drifted, age)
 
     def _outliers(self) -> Iterator[Metric]:

@@ -18,6 +18,7 @@ from topstory.serving.api.messages import (
     SegmentView,
     Stats,
 )
+from topstory.serving.http.inspection import Inspection
 from topstory.serving.journal.clock import SECOND, as_datetime
 from topstory.serving.service.service import Service, unknown_article
 from topstory.serving.state.pool import Article, Pool
@@ -48,12 +49,18 @@ def article_view(service: Service, pool_name: str, article: str) -> ArticleView:
     return _views(pool, [article], service.clock.now())[0]
 
 
-def stats(service: Service, keeper: Keeper, since: float, outliers: dict[str, int]) -> Stats:
+def stats(
+    service: Service,
+    keeper: Keeper,
+    since: float,
+    outliers: dict[str, int],
+    inspection: Inspection,
+) -> Stats:
     """The state of the whole service; `since` is its start on the monotonic clock."""
     return Stats(
         version=version("topstory"),
         uptime_seconds=monotonic() - since,
-        records=service.state.number,
+        records=inspection.number,
         waiting=service.commits.waiting,
         commits=service.commits.count,
         last_commit_seconds=service.commits.seconds,
@@ -61,13 +68,15 @@ def stats(service: Service, keeper: Keeper, since: float, outliers: dict[str, in
         snapshot_age_seconds=(service.clock.now() - keeper.at) / SECOND,
         clock_ahead_seconds=service.clock.ahead / SECOND,
         failing=service.commits.failing,
-        fingerprint=service.state.fingerprint(),
-        pools={name: pool_stats(service, name) for name in service.deciders},
+        fingerprint=inspection.fingerprint,
+        pools={
+            name: pool_stats(service, name, inspection.drift[name]) for name in service.deciders
+        },
         outliers=outliers,
     )
 
 
-def pool_stats(service: Service, name: str) -> PoolStats:
+def pool_stats(service: Service, name: str, drift: float) -> PoolStats:
     """One pool."""
     pool = service.decider(name).pool
     return PoolStats(
@@ -77,13 +86,8 @@ def pool_stats(service: Service, name: str) -> PoolStats:
         shows=sum(map(sum, pool.tally.shows)),
         payoff=float(sum(map(sum, pool.tally.payoff))),
         buckets=bucket_counts(pool.tally),
-        drift=drift(pool),
+        drift=drift,
     )
-
-
-def drift(pool: Pool) -> float:
-    """How far the pool's model has drifted by rounding."""
-    return pool.policy.model.drift() if pool.articles else 0.0
 
 
 def bucket_counts(tally: Tally) -> dict[Bucket, BucketCounts]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from math import inf
 from struct import Struct
+from time import perf_counter
 from typing import NamedTuple
 
 import msgspec
@@ -19,14 +20,16 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.records import Decided
 from topstory.serving.security.decision_ids import Signer
+from topstory.serving.service.admission import QueueTime, VisitorCaps
 from topstory.serving.service.inputs import OutOfRange, context_of
 from topstory.serving.service.receipts import Receipt, issued, redeemed
 from topstory.serving.service.replies import Reply, unexpected
 from topstory.serving.service.transport import Transport, Wanted
 from topstory.serving.service.view import View, VisibleState
-from topstory.serving.service.visitor_caps import VisitorCaps
 
 log = logging.getLogger("topstory.serving")
+
+LOOK_SECONDS = 0.1  # between two looks at how many articles there are
 
 
 class PendingRequest(NamedTuple):
@@ -63,6 +66,7 @@ class FrontEnd:
         self._limit, self._norm = limits.magnitude, limits.context_norm or inf
         self._payoffs = limits.payoffs or (-limits.magnitude, limits.magnitude)
         self.caps = VisitorCaps(limits.visitor_decisions)
+        self._queue, self._looked = QueueTime(limits.queue_seconds), 0.0
         self.outliers: Counter[str] = Counter()  # refused: contexts and payoffs out of range
         self._pending: list[PendingRequest] = []  # of this turn of the event loop
 
@@ -78,6 +82,7 @@ class FrontEnd:
         except OutOfRange:
             self.outliers["context"] += 1
             raise
+        self._queue.admit(pool)
         if not self._pending:
             asyncio.get_running_loop().call_soon(self._turn)
         self._pending.append(PendingRequest(request, pool, user, reply, key))
@@ -106,19 +111,37 @@ class FrontEnd:
 
     def _turn(self) -> None:
         pending, self._pending = self._pending, []
+        queue, left = self._queue, []
+        began = perf_counter()
+        if began - self._looked > LOOK_SECONDS:
+            self._looked, at = began, self.view.now()
+            for name, decider in self.view.latest().deciders.items():
+                queue.expect(name, len(decider.pool.listing(at).ids), self.config.context)
         # By pool: requests for one article alone share a kernel call, others have their own.
         pools: dict[str, tuple[list[PendingRequest], list[PendingRequest]]] = {}
         for each in pending:
             plain, others = pools.setdefault(each.pool, ([], []))
             (others if each.request.slots > 1 or each.request.exclude else plain).append(each)
         for plain, others in pools.values():
-            for group in ([plain] if plain else []) + [[each] for each in others]:
+            pool = (plain or others)[0].pool
+            size = queue.slice(pool)
+            groups = [plain[:size]] if plain else []
+            groups += [[each] for each in others[: max(0, size - len(plain))]]
+            left += plain[size:] + others[max(0, size - len(plain)) :]
+            for group in groups:
                 ids = [each.request.request for each in group]
-                batch = DecisionBatch(self, group[0].pool, ids, group)
+                batch = DecisionBatch(self, pool, ids, group)
                 try:
                     self._transport.propose(batch)
                 except Exception:
                     batch.denied(range(len(group)), unexpected())
+            queue.measured(pool, sum(map(len, groups)), perf_counter() - began)
+            began = perf_counter()
+        if left:  # in another turn: what came meanwhile has its turn before
+            asyncio.get_running_loop().call_soon(self._turn)
+            self._pending = left + self._pending
+        elif not self._pending:
+            queue.emptied()
 
 
 class DecisionBatch(msgspec.Struct, eq=False):
@@ -163,13 +186,14 @@ class DecisionBatch(msgspec.Struct, eq=False):
             for number, each in enumerate(pending, first)
         ]
         buckets = [traffic.bucket_of(visitor) for visitor in visitors]
+        exclude: tuple[str, ...] = ()
         if request.slots == 1 and not request.exclude:
             users = [each.user for each in pending]
             chosen = decider.decide_all(users, buckets, first, at)
         else:  # it is the only one
             (user,), (bucket,) = [each.user for each in pending], buckets
-            exclude, slots = request.exclude, request.slots
-            chosen = [decider.decide(user, bucket, first, at, exclude, slots)]
+            exclude = decider.pool.known(request.exclude, at)
+            chosen = [decider.decide(user, bucket, first, at, exclude, request.slots)]
         teaches = source.caps.teaches
         return [
             Decided(
@@ -183,7 +207,7 @@ class DecisionBatch(msgspec.Struct, eq=False):
                 teaches=traffic.teaches[bucket]
                 and (not each.request.visitor or teaches(each.request.visitor, at)),
                 ranking=one.ranking,
-                exclude=each.request.exclude,
+                exclude=exclude,
                 request=each.request.request,
                 slots=each.request.slots,
                 draw=number if drawn else None,

@@ -27,7 +27,9 @@ class Ledger:
         self.clock = Clock(after=self.state.at)
         limits = config.limits
         self.commits = GroupCommit(self.journal, self._apply, self._drop, limits.waiting)
-        self.recent = RecentDecisions(self.journal, limits.remembered, self.clock.now() + 1)
+        self.recent = RecentDecisions(
+            self.journal, limits.remembered, self.clock.now() + 1, limits.remembered_bytes
+        )
         self.number = max(self.state.number, folder.last)  # the last one that was given
         self.edits: dict[str, Commit] = {}  # by pool: an edit on its way to the journal
         self.on_applied: Callable[[Sequence[Entry]], None] | None = None

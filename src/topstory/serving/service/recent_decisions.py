@@ -25,6 +25,14 @@ class PendingDecision(msgspec.Struct, gc=False):  # there are many: a collection
     paying: Commit | None = None  # a payoff is on its way to the journal
 
 
+def size_of(decided: Decided) -> int:
+    """The bytes that a decision takes in memory, about."""
+    size = 700 + len(decided.user)
+    if decided.exclude or decided.ranking:
+        size += sum(60 + len(article) for article in (*decided.exclude, *decided.ranking))
+    return size
+
+
 def from_journal(found: Found) -> PendingDecision:
     """A decision that is in the journal."""
     return PendingDecision(found.number, found.at, found.decided, None, found.payoff)
@@ -33,8 +41,11 @@ def from_journal(found: Found) -> PendingDecision:
 class RecentDecisions:
     """At most `limit` decisions, none of them expired for long."""
 
-    def __init__(self, journal: Journal, limit: int, complete_from: int) -> None:
-        self._journal, self._limit = journal, limit
+    def __init__(
+        self, journal: Journal, limit: int, complete_from: int, max_bytes: int = 2**62
+    ) -> None:
+        self._journal, self._limit, self._max_bytes = journal, limit, max_bytes
+        self.bytes = 0  # about
         # Ordered, for a plain dict is slow to find its first item once many before it were deleted.
         self._by_number: OrderedDict[int, PendingDecision] = OrderedDict()
         self._by_request: dict[str, PendingDecision] = {}
@@ -48,6 +59,7 @@ class RecentDecisions:
     def add(self, pending: PendingDecision) -> None:
         """Keep a new decision, on its way to the journal."""
         self._by_number[pending.number] = pending
+        self.bytes += size_of(pending.decided)
         if pending.decided.request is not None:
             self._by_request[pending.decided.request] = pending
         if not pending.number % TRIM_INTERVAL:  # not each time: fetching the oldest takes time
@@ -91,6 +103,7 @@ class RecentDecisions:
         """Drop a decision: if it was committed, it is in the journal."""
         pending = self._by_number.pop(number, None)
         if pending is not None:
+            self.bytes -= size_of(pending.decided)
             self._complete_from = max(self._complete_from, pending.at + 1)
             request = pending.decided.request
             if request is not None and self._by_request.get(request) is pending:
@@ -99,6 +112,7 @@ class RecentDecisions:
     def _keep(self, found: Found) -> PendingDecision:
         pending = from_journal(found)
         self._by_number[pending.number] = pending
+        self.bytes += size_of(pending.decided)
         if pending.decided.request is not None:
             self._by_request[pending.decided.request] = pending
         self._trim(found.at)
@@ -113,7 +127,8 @@ class RecentDecisions:
                 or oldest.paying is not None
                 or oldest.number in self.lookups.in_progress
             )
-            wanted = oldest.decided.expires >= now and len(self._by_number) <= self._limit
+            fits = len(self._by_number) <= self._limit and self.bytes <= self._max_bytes
+            wanted = oldest.decided.expires >= now and fits
             if busy or wanted:
                 return
             self.forget(oldest.number)

@@ -134,7 +134,10 @@ class Sequencer:
 
     def _repeat(self, one: _OneRequest, pending: PendingDecision) -> None:
         was = pending.decided
-        if one.proposal.wanted(one.place) != (was.pool, was.user, was.exclude, was.slots):
+        pool, user, exclude, slots = one.proposal.wanted(one.place)
+        # Of the ids to exclude, only those of articles were recorded.
+        same = (pool, user, slots) == (was.pool, was.user, was.slots)
+        if not same or not set(was.exclude) <= set(exclude):
             message = f"request {one.request!r} was made for something else"
             raise ApiError(409, "request_conflict", message)
         if self._durable and pending.committing is not None:

@@ -17,6 +17,7 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import Clock
 from topstory.serving.journal.records import ArticleFacts, Placed, Removed
 from topstory.serving.security.decision_ids import Signer
+from topstory.serving.service.admission import UNIT_SECONDS
 from topstory.serving.service.frontend import FrontEnd, unknown_pool
 from topstory.serving.service.inputs import facts_of
 from topstory.serving.service.ledger import Ledger
@@ -79,6 +80,7 @@ class Service:
         decider = self.decider(pool)
         found = decider.pool
         facts = facts_of(article, request, self.features, self.config.limits.magnitude)
+        _check_cost(self.config, found, facts)
         if not len(found.policy.model.roster):  # the editor waits for the compiler, no visitor does
             _check(found, facts)
             await asyncio.to_thread(warm_up, found, decider.traffic, facts)
@@ -144,3 +146,24 @@ def _check(pool: Pool, facts: ArticleFacts) -> None:
 def unknown_article(pool: str, article: str) -> ApiError:
     """The error if a pool has no article of that id."""
     return ApiError(404, "unknown_article", f"pool {pool!r} has no article {article!r}")
+
+
+def _check_cost(config: Config, pool: Pool, facts: ArticleFacts) -> None:
+    """Refuse an article that would make the model too large, or decisions too slow."""
+    d, limits = config.context, config.limits
+    shared = d * len(facts.features or ())
+    if shared > limits.shared_features:
+        raise ApiError(
+            *(422, "bad_article"),
+            f"context × features may be at most {limits.shared_features} "
+            f"(`limits.shared_features`), got {d} × {len(facts.features or ())}",
+        )
+    articles = len(pool.articles) + (facts.id not in pool.articles)
+    seconds = UNIT_SECONDS * articles * d**2
+    if seconds > limits.decision_seconds:
+        raise ApiError(
+            *(409, "too_many_articles"),
+            f"a decision among {articles} articles with contexts of {d} numbers takes about "
+            f"{seconds:.2g} seconds; at most {limits.decision_seconds:g} "
+            "(`limits.decision_seconds`)",
+        )

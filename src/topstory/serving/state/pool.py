@@ -151,6 +151,11 @@ class Pool:
             held = self._listing = self._list(at)
         return held
 
+    def known(self, exclude: tuple[str, ...], at: int) -> tuple[str, ...]:
+        """Those of the ids that belong to articles which could be shown; others have no effect."""
+        wanted = set(exclude)
+        return tuple(article for article in self.listing(at).ids if article in wanted)
+
     def without(self, listing: Listing, exclude: tuple[str, ...]) -> Listing:
         """The same listing without some articles."""
         left_out = set(exclude)

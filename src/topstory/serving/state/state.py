@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import msgspec
@@ -97,16 +98,43 @@ class State:
 
         What models only cache for scoring is left out: it depends on which requests came.
         """
+        return self._sketch(copy=False).fingerprint()
+
+    def sketch(self) -> StateSketch:
+        """A copy of all that was learned and counted."""
+        return self._sketch(copy=True)
+
+    def _sketch(self, copy: bool) -> StateSketch:
+        return StateSketch(
+            self.number,
+            {
+                name: (
+                    msgspec.json.encode([pool.tally, list(pool.articles.values())]),
+                    pool.policy.copy() if copy else pool.policy,
+                )
+                for name, pool in self.pools.items()
+            },
+        )
+
+
+@dataclass(frozen=True)
+class StateSketch:
+    """What was learned and counted at one moment."""
+
+    number: int
+    pools: dict[str, tuple[bytes, Policy]]  # what was counted, as JSON, and what was learned
+
+    def fingerprint(self) -> str:
+        """As `State.fingerprint`."""
         digest = blake2b(f"{self.number}".encode(), digest_size=16)
-        for name, pool in sorted(self.pools.items()):
+        for name, (counted, policy) in sorted(self.pools.items()):
             digest.update(name.encode())
-            digest.update(msgspec.json.encode([pool.tally, list(pool.articles.values())]))
-            roster = pool.policy.model.roster
-            digest.update(msgspec.json.encode(roster.ids))
-            for field, array in sorted(pool.policy.model.learned().items()):
+            digest.update(counted)
+            model = policy.model
+            digest.update(msgspec.json.encode(model.roster.ids))
+            for field, array in sorted(model.learned().items()):
                 # The slots of removed articles hold leftovers.
-                alive = np.array([article is not None for article in roster.ids], bool)
-                per_article = field in pool.policy.model.per_article
+                alive = np.array([article is not None for article in model.roster.ids], bool)
                 digest.update(f"{field} {array.dtype}".encode())
-                digest.update((array[alive] if per_article else array).tobytes())
+                digest.update((array[alive] if field in model.per_article else array).tobytes())
         return digest.hexdigest()

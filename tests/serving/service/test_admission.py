@@ -1,0 +1,102 @@
+"""Work is bounded: what waits, what one request costs, and what is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.serving.making import D, add_articles, config, refused, run, visitor
+
+from topstory.serving.api.errors import ApiError
+from topstory.serving.api.messages import ArticleRequest, DecideRequest, Decision
+from topstory.serving.service import admission
+from topstory.serving.service.service import Service
+
+USER = (0.2, 0.3, 0.5, 1.0)
+
+
+def test_ids_to_exclude_that_are_no_articles_are_not_kept(tmp_path: Path) -> None:
+    """A thousand strings of 200 characters in each request filled memory and disk."""
+    junk = tuple(f"{number}-{'x' * 190}" for number in range(990))
+
+    async def work(service: Service) -> tuple[int, Decision, Decision]:
+        await add_articles(service)
+        asked = DecideRequest(user=USER, exclude=("article-1", *junk), request="one")
+        made, again = await service.decide(asked), await service.decide(asked)
+        await service.remove_article("front", "article-1")
+        assert (await service.decide(asked)) == made  # still the same request
+        with pytest.raises(ApiError) as caught:
+            await service.decide(DecideRequest(user=USER, request="one"))
+        assert refused(caught) == (409, "request_conflict")
+        for _ in range(200):
+            await service.decide(DecideRequest(user=USER, exclude=junk))
+        return service.recent.bytes, made, again
+
+    held, made, again = run(config(tmp_path), work)
+    assert made == again
+    assert made.article != "article-1"
+    assert held < 300_000
+    journal = sum(each.stat().st_size for each in tmp_path.glob("journal.sqlite*"))
+    assert journal < 3_000_000  # most of it is the write-ahead log's own pages
+
+
+def test_what_is_remembered_has_a_budget_of_bytes(tmp_path: Path) -> None:
+    async def work(service: Service) -> tuple[int, int]:
+        await add_articles(service, 50)
+        for _ in range(400):
+            await service.decide(DecideRequest(user=USER, slots=50))
+        return service.recent.bytes, len(service.recent)
+
+    held, count = run(config(tmp_path, limits={"remembered_bytes": 100_000}), work)
+    assert held < 250_000
+    assert count < 60
+
+
+def test_an_article_that_the_model_cannot_afford_is_refused(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        with pytest.raises(ApiError, match=r"limits\.shared_features") as caught:
+            await service.put_article("front", "big", ArticleRequest(features=(1.0,) * 10_000))
+        assert refused(caught) == (422, "bad_article")
+        with pytest.raises(ApiError, match=r"limits\.decision_seconds") as caught:
+            await add_articles(service, 5)
+        assert refused(caught) == (409, "too_many_articles")
+        assert len(service.state.pools["front"].articles) == 4
+
+    # 1 ns for each article and number of a D × D matrix.
+    run(config(tmp_path, limits={"decision_seconds": 4.5e-9 * D**2}), work)
+
+
+def test_more_work_than_fits_into_the_queue_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if each decision took 40 ms: 100 at once would take 4 seconds."""
+    monkeypatch.setattr(admission, "UNIT_SECONDS", 0.04 / (5 * D**2))
+
+    async def work(service: Service) -> list[Any]:
+        await add_articles(service)
+        await service.decide(DecideRequest(user=USER))
+        random = np.random.default_rng(0)
+        asked = [DecideRequest(user=visitor(random)) for _ in range(100)]
+        turns = []
+
+        async def others() -> None:
+            while True:
+                turns.append(perf_counter())
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(others())
+        found = await asyncio.gather(*map(service.decide, asked), return_exceptions=True)
+        beside.cancel()
+        assert len(turns) > 10  # others had their turns in between
+        assert (await service.decide(asked[0])).article  # the queue is empty again
+        return list(found)
+
+    found = run(config(tmp_path, limits={"queue_seconds": 0.5}), work)
+    errors = [each for each in found if isinstance(each, ApiError)]
+    assert {(each.status, each.reason) for each in errors} == {(503, "overloaded")}
+    assert 80 <= len(errors) <= 95
+    assert not any(isinstance(each, ApiError) for each in found[:5])  # first come, first served
