@@ -158,10 +158,9 @@ def test_ten_million_updates_of_a_singular_design_stay_finite_and_positive() -> 
     policy = make("disjoint", 0.01, 1.0)
     for _ in range(10):
         policy = ts.replay(policy, log).policy
-    state = policy.model.state
-    assert np.isfinite(state.S[0]).all()
-    assert np.isfinite(state.v[0]).all()
-    assert (np.linalg.eigvalsh(state.S[0]) > 0).all()
+    assert "L" in policy.model.arrays()  # factored: trace(A)/ridge is 2e9
+    for array in policy.model.arrays().values():
+        assert np.isfinite(array).all()
     assert (policy.widths(place.users[0], place.ids) > 0).all()
 
 

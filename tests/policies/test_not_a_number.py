@@ -53,7 +53,6 @@ def test_replay_stops_whether_the_article_was_shown_or_not(
     log = ts.EventLog.from_arrays([USER] * events, pools, [0] * events, shown, [0, 1] * 30)
     policy = ts.policy(name)
     policy.learn(USER, "sun", 1.0)
-    policy.model.state.A[0] = np.nan  # learning spreads it to what is scored
     state = policy.model.state
     for array in (state.S, state.v, getattr(state, "A_inverse", state.S), state.b):
         array[0] = np.nan
@@ -61,6 +60,16 @@ def test_replay_stops_whether_the_article_was_shown_or_not(
         ts.NotFiniteError, match=r"article 'sun' is not a number at event \d+; scale"
     ):
         ts.replay(policy, log)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_learning_stops_before_factors_are_made_of_no_numbers(name: str) -> None:
+    policy = poisoned(name)
+    policy.model.state.A[policy.model.roster.slot("sun")] = np.nan
+    with pytest.raises(ts.NotFiniteError, match=r"model \(A\): .* article 'sun'"):
+        policy.learn(USER, "sun", 1.0)
+    with pytest.raises(ts.NotFiniteError, match=r"model \(A\): .* article 'sun'"):
+        policy.shown(USER, "sun")
 
 
 def test_the_service_refuses_instead_of_a_propensity_of_0() -> None:

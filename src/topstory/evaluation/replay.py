@@ -196,9 +196,15 @@ def _replay_compiled(
         blocks = logged.blocks.numbers(log, start, stop)
         counted = sums if truth is None else truth.by_event(sums, stop - start)
         cut = blocks if truth is None else np.arange(stop - start, dtype=np.int32)
-        replay_kernel(
-            start, logged.traffic, pools, segments, cut, model.state, rule, room, memory, counted
+        rest = (memory, counted)
+        done = replay_kernel(
+            start, logged.traffic, pools, segments, cut, model.state, rule, room, *rest
         )
+        if done < stop - start:  # the next trial needs another form of the state
+            model.factorise()
+            room = model.room(log.dimension)
+            later = (start + done, logged.traffic, pools, segments[done:], cut[done:])
+            replay_kernel(*later, model.state, rule, room, *rest)
         if truth is not None:
             truth.add(counted, start, blocks, sums)
         event, slot = memory.unusable

@@ -172,6 +172,22 @@ def _spread(x: Any, out: Any) -> Any:
     return sparse if x.instance_class is Sparse else dense
 
 
+def squared_length(x: Any) -> float:
+    """xᵀx."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(squared_length, inline=True)
+def _squared_length(x: Any) -> Any:
+    def dense(x: Any) -> float:
+        total = 0.0
+        for i in range(x.values.shape[0]):
+            total += x.values[i] * x.values[i]
+        return total
+
+    return (lambda x: float(x.on.shape[0])) if x.instance_class is Sparse else dense
+
+
 def leaning(x: Any, dimension: int) -> int:
     """The largest non-constant component: the user's segment. Of equals, the first."""
     raise NotImplementedError("called from kernels only")

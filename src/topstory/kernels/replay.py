@@ -20,7 +20,7 @@ from topstory.kernels.compilation import (
     internal_inlined,
 )
 from topstory.kernels.contexts import Dense, leaning, load, rolled
-from topstory.kernels.models.model import comparable, enter, estimate, paid, shown, width
+from topstory.kernels.models.model import comparable, enter, estimate, paid, shown, takes, width
 from topstory.kernels.randomness import EXPLORE, KEEP, LEARN, priority, stream, unit
 
 # Places in a bucket's row of sums: over its trials, also weighted by the pool's size K.
@@ -195,11 +195,12 @@ def replay(
     room: Dense,
     memory: Memory,
     sums: ReplaySums,
-) -> None:
+) -> int:
     """Run the events start, start + 1, …, one for each entry of `blocks`.
 
-    `segments` holds their users' segments, or nothing when the model has none. What was counted is
-    worth nothing if a score was not a number: `memory.unusable` says so.
+    Returns how many were run: fewer than all if the state does not take the next trial, which then
+    changed nothing. `segments` holds their users' segments, or nothing when the model has none.
+    What was counted is worth nothing if a score was not a number: `memory.unusable` says so.
     """
     explores = rule.epsilon > 0.0
     stages = 2 if rule.alpha > 0.0 else 1
@@ -253,11 +254,15 @@ def replay(
             if np.isnan(own) and memory.unusable[0] < 0:  # no article beats it
                 memory.unusable[0], memory.unusable[1] = decision, s
             payoff = np.float64(traffic.payoff[t])
+            trial = rolled(x)
+            learns = chosen and teaches(t, rule.size, rule.log_seed)
+            if learns and not takes(state, s, trial):
+                return i
             for bucket in range(2):
                 if deployed if bucket == DEPLOYMENT else chosen:
                     record(sums, bucket, blocks[i], s, payoff, pool_size)
-            if chosen and teaches(t, rule.size, rule.log_seed):
-                trial = rolled(x)
+            if learns:
                 shown(state, s, trial, segment)
                 if payoff != 0.0:
                     paid(state, s, trial, segment, payoff)
+    return len(blocks)

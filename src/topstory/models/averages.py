@@ -12,8 +12,8 @@ from topstory.models.model import Model
 class AverageModel(Model):
     """The mean payoff of a cell's trials, and 1/√n as its width: infinite before the first."""
 
-    per_article: ClassVar[tuple[str, ...]] = ("shows", "total", "mean", "spread")
-    scored: ClassVar[tuple[str, ...]] = ("mean", "spread")
+    per_article: tuple[str, ...] = ("shows", "total", "mean", "spread")
+    scored: tuple[str, ...] = ("mean", "spread")
     learns: ClassVar[bool] = True
 
     def parameters(self) -> dict[str, Any]:

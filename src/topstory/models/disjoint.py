@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from topstory.kernels.models.disjoint import Disjoint
-from topstory.models.linear import residual, ridge_in_range, scaled_identities
-from topstory.models.model import Model
+from topstory.kernels.models.factored import FactoredDisjoint
+from topstory.models.linear import LinearModel, residual, scaled_identities
 
 
-class DisjointLinear(Model):
+class DisjointLinear(LinearModel):
     """E[r] = xᵀθ_a, Eq. (2): a ridge regression of its own for each article, Eq. (3).
 
     The width is √(xᵀA_a⁻¹x), Eq. (4), with A_a = ridge·I + Σxxᵀ over the article's trials.
@@ -25,18 +25,27 @@ class DisjointLinear(Model):
     """
 
     name: ClassVar[str] = "disjoint"
-    per_article: ClassVar[tuple[str, ...]] = ("A", "b", "S", "v", "updates")
-    scored: ClassVar[tuple[str, ...]] = ("S", "v")
+    per_article: tuple[str, ...] = ("A", "b", "S", "v", "updates")
+    scored: tuple[str, ...] = ("S", "v")
 
     def __init__(self, ridge: float = 1.0) -> None:
-        super().__init__()
-        self.ridge = ridge_in_range("ridge", ridge)
+        super().__init__(ridge)
 
     def parameters(self) -> dict[str, Any]:
         """The ridge."""
         return {"ridge": self.ridge}
 
-    def _fresh(self, capacity: int, dimension: int) -> Disjoint:
+    def _name_factors(self) -> None:
+        self.per_article, self.scored = ("L", "b", "z"), ("L", "z")
+
+    def _fresh(self, capacity: int, dimension: int) -> Disjoint | FactoredDisjoint:
+        if self.factored:
+            return FactoredDisjoint(
+                L=scaled_identities(capacity, dimension, np.sqrt(self.ridge)),
+                b=np.zeros((capacity, dimension)),
+                z=np.zeros((capacity, dimension)),
+                room=np.zeros((4, dimension)),
+            )
         return Disjoint(
             A=scaled_identities(capacity, dimension, self.ridge),
             b=np.zeros((capacity, dimension)),
@@ -49,6 +58,8 @@ class DisjointLinear(Model):
         )
 
     def drift(self) -> float:
-        """The largest entry of |A·A⁻¹ − I|."""
+        """The largest entry of |A·A⁻¹ − I|; 0 in the factored form, which has no inverse."""
+        if self.factored:
+            return 0.0
         slots = len(self.roster.ids)
         return residual(self.state.A[:slots], self.state.S[:slots])

@@ -7,14 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.kernels.compilation import Floats, Slots
+from topstory.kernels.models.factored import FactoredHybrid, convert
 from topstory.kernels.models.hybrid import IN_POOL, Hybrid
 from topstory.kernels.models.hybrid_forms import ACTIVE, CURRENT, UPDATES
 from topstory.kernels.models.model import refresh
-from topstory.models.linear import residual, ridge_in_range, scaled_identities
-from topstory.models.model import Model
+from topstory.models.linear import LinearModel, residual, ridge_in_range, scaled_identities
 
 
-class HybridLinear(Model):
+class HybridLinear(LinearModel):
     """E[r] = zᵀβ + xᵀθ_a, Eq. (6): shared coefficients β over z = x ⊗ f, and a private θ_a.
 
     What one article learns about its features f carries over to the others. Articles that come
@@ -29,17 +29,22 @@ class HybridLinear(Model):
     """
 
     name: ClassVar[str] = "hybrid"
-    per_article: ClassVar[tuple[str, ...]] = (
-        *("A", "b", "A_inverse", "features", "updates"),
-        *("S", "v", "left_at"),
+    per_article: tuple[str, ...] = (
+        "A",
+        "b",
+        "A_inverse",
+        "features",
+        "updates",
+        "S",
+        "v",
+        "left_at",
     )
-    listed: ClassVar[tuple[str, ...]] = ("active", "current")
-    shared: ClassVar[tuple[str, ...]] = ("A0", "b0", "P", "beta", "clock")
-    scored: ClassVar[tuple[str, ...]] = ("S", "v")
+    listed: tuple[str, ...] = ("active", "current")
+    shared: tuple[str, ...] = ("A0", "b0", "P", "beta", "clock")
+    scored: tuple[str, ...] = ("S", "v")
 
     def __init__(self, ridge: float = 1.0, shared_ridge: float = 1.0) -> None:
-        super().__init__()
-        self.ridge = ridge_in_range("ridge", ridge)
+        super().__init__(ridge)
         self.shared_ridge = ridge_in_range("shared_ridge", shared_ridge)
         self._features: dict[str, Floats] = {}
         self._count = 0  # of features; 0 until the first article is known
@@ -76,7 +81,7 @@ class HybridLinear(Model):
         slot = self.roster.slot(article) if article in self.roster else -1
         super().remove(article)
         self._features.pop(article, None)
-        if self._state is not None:
+        if self._state is not None and not self.factored:
             for field, place in (("active", ACTIVE), ("current", CURRENT)):
                 listed = getattr(self._state, field)
                 count = int(self._state.clock[place])
@@ -87,9 +92,30 @@ class HybridLinear(Model):
     def _place(self, slot: int, article: str) -> None:
         self.state.features[slot] = self._features[article]
 
-    def _fresh(self, capacity: int, dimension: int) -> Hybrid:
+    def _name_factors(self) -> None:
+        self.per_article, self.listed = ("L", "b", "z", "features"), ()
+        self.shared = ("L0", "z0")
+        self.scored = ("L", "z", "features", *self.shared)
+
+    def _convert(self, old: Hybrid) -> None:
+        super()._convert(old)
+        convert(old.A0, old.b0[np.newaxis], self.shared_ridge, self.state.L0, self.state.z0[None])
+
+    def _fresh(self, capacity: int, dimension: int) -> Hybrid | FactoredHybrid:
         count = self._count or 1
         shared = dimension * count
+        if self.factored:
+            return FactoredHybrid(
+                L=scaled_identities(capacity, dimension, np.sqrt(self.ridge)),
+                b=np.zeros((capacity, dimension)),
+                z=np.zeros((capacity, dimension)),
+                features=np.ones((capacity, count)),
+                L0=scaled_identities(1, shared, np.sqrt(self.shared_ridge)),
+                z0=np.zeros(shared),
+                ridge=self.ridge,
+                room=np.zeros((4, dimension)),
+                shared_room=np.zeros((4, shared)),
+            )
         return Hybrid(
             A=scaled_identities(capacity, dimension, self.ridge),
             b=np.zeros((capacity, dimension)),
@@ -143,14 +169,18 @@ class HybridLinear(Model):
 
     def ready(self, slots: Slots) -> None:
         """Compute the forms S and v of articles that do not have them yet."""
-        refresh(self.state, slots)
+        if not self.factored:
+            refresh(self.state, slots)
 
     def score_from(self, dimension: int, arrays: Mapping[str, Floats]) -> None:
-        """Score from forms S and v of a model in another process."""
+        """Score from forms S and v of a model in another process, or from its factors."""
         super().score_from(dimension, arrays)
-        self.state.left_at[:] = IN_POOL  # so that none of them is computed here
+        if not self.factored:
+            self.state.left_at[:] = IN_POOL  # so that none of them is computed here
 
     def drift(self) -> float:
-        """The largest entry of |A·A⁻¹ − I|, the shared A0 included."""
+        """The largest entry of |A·A⁻¹ − I|, the shared A0 included; 0 in the factored form."""
+        if self.factored:
+            return 0.0
         slots, state = len(self.roster.ids), self.state
         return max(residual(state.A[:slots], state.A_inverse[:slots]), residual(state.A0, state.P))

@@ -22,10 +22,10 @@ class Model(ABC):
     """
 
     name: ClassVar[str]
-    per_article: ClassVar[tuple[str, ...]]  # fields of the state with a row for each slot
-    listed: ClassVar[tuple[str, ...]] = ()  # fields that list slots, with room for all of them
-    shared: ClassVar[tuple[str, ...]] = ()  # fields that all articles share
-    scored: ClassVar[tuple[str, ...]]  # those of `per_article` that scoring reads
+    per_article: tuple[str, ...]  # fields of the state with a row for each slot
+    listed: tuple[str, ...] = ()  # fields that list slots, with room for all of them
+    shared: tuple[str, ...] = ()  # fields that all articles share
+    scored: tuple[str, ...]  # those that scoring reads
 
     def __init__(self) -> None:
         self.roster = Roster()
@@ -77,6 +77,10 @@ class Model(ABC):
     def room(self, dimension: int) -> Dense:
         """A buffer for one context, in the form that the model's kernels take."""
         return scratch(dimension)
+
+    def factorise(self) -> bool:
+        """Change to a form of the state that takes any trial; False if there is no other form."""
+        return False
 
     @property
     def compiles(self) -> bool:
@@ -203,7 +207,7 @@ class Model(ABC):
         """Bring what scoring reads of these articles up to date."""
 
     def score_from(self, dimension: int, arrays: Mapping[str, Floats]) -> None:
-        """Score from these arrays: the `scored` ones, with a row for each article.
+        """Score from these arrays: the `scored` ones, those of articles with a row for each.
 
         They belong to a model in another process, which learns. This model must not.
         """

@@ -28,8 +28,8 @@ class Warm(AverageModel):
     """
 
     name: ClassVar[str] = "warm"
-    per_article: ClassVar[tuple[str, ...]] = (*AverageModel.per_article, "offset", "bonus")
-    scored: ClassVar[tuple[str, ...]] = (*AverageModel.scored, "offset", "bonus")
+    per_article: tuple[str, ...] = (*AverageModel.per_article, "offset", "bonus")
+    scored: tuple[str, ...] = (*AverageModel.scored, "offset", "bonus")
 
     def __init__(self, offset: Offset) -> None:
         super().__init__()

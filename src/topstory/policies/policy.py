@@ -65,6 +65,7 @@ class Policy:
         self.seed = index(seed)
         self.decisions = 0  # made so far: the number of the next one
         self._room: Dense | None = None
+        self._form: type | None = None  # of the model's state that the room is for
 
     def __repr__(self) -> str:
         numbers = self.model.parameters() | self.explorer.parameters() | {"seed": self.seed}
@@ -123,12 +124,18 @@ class Policy:
         """Learn from a whole trial: the same as `shown`, then `paid`."""
         amount = payoff_in_range(payoff)
         x, slot = self._context(user), self.model.add_if_new(article)
-        learn(self.model.state, slot, x, self.model.segment(x.values), amount)
+        if not learn(self.model.state, slot, x, self.model.segment(x.values), amount):
+            self.model.factorise()
+            x = self._context(user)
+            learn(self.model.state, slot, x, self.model.segment(x.values), amount)
 
     def shown(self, user: npt.ArrayLike, article: str) -> None:
         """The first half of a trial: the article was shown to the user."""
         x, slot = self._context(user), self.model.add_if_new(article)
-        learn_shown(self.model.state, slot, x, self.model.segment(x.values))
+        if not learn_shown(self.model.state, slot, x, self.model.segment(x.values)):
+            self.model.factorise()
+            x = self._context(user)
+            learn_shown(self.model.state, slot, x, self.model.segment(x.values))
 
     def paid(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
         """The second half: a payoff. It may come late, in parts, and in any order.
@@ -180,8 +187,8 @@ class Policy:
                 f"a user is a vector of finite numbers, at most {MAX_MAGNITUDE:g}, got {user!r}"
             )
         self.model.see(len(values))
-        if self._room is None:
-            self._room = self.model.room(len(values))
+        if self._room is None or self._form is not type(self.model.state):
+            self._room, self._form = self.model.room(len(values)), type(self.model.state)
         self._room.values[:] = values
         return self._room
 

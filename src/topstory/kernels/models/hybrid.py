@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topstory.kernels.algebra import add_square, dot, invert, multiply
-from topstory.kernels.compilation import Counters, Floats, Slots, specialised
-from topstory.kernels.contexts import spread
-from topstory.kernels.models.disjoint import REFRESH_ABOVE, REFRESH_AFTER
+from topstory.kernels.algebra import add_square, dot, invert, multiply, trace
+from topstory.kernels.compilation import Counters, Floats, Slots, internal, specialised
+from topstory.kernels.contexts import spread, squared_length
+from topstory.kernels.models.disjoint import MAX_CONDITION, REFRESH_ABOVE, REFRESH_AFTER
 from topstory.kernels.models.hybrid_forms import (
     ACTIVE,
     CHANGES,
@@ -41,7 +41,7 @@ from topstory.kernels.models.hybrid_forms import (
     compute_form,
     move_forms,
 )
-from topstory.kernels.models.model import enter, paid, shown
+from topstory.kernels.models.model import enter, paid, shown, takes
 
 IN_POOL = np.iinfo(np.int64).max
 
@@ -70,6 +70,30 @@ class Hybrid(NamedTuple):
     shared_room: Floats  # (2, dm)
     square_room: Floats  # (2, d, d)
     cholesky_room: Floats  # (dm, dm)
+
+
+@internal
+def within_condition(
+    length: float, A: Floats, A0: Floats, f: Floats, ridge: float, shared_ridge: float
+) -> bool:
+    """Whether inverses stay exact after a trial of so long a context, `length` being |x|²."""
+    reach = dot(f, f)
+    own = trace(A) + length
+    # The trial adds at most this to A0's trace.
+    shared = trace(A0) + length * reach / (1.0 + length / ridge)
+    return bool(
+        own * (1.0 / ridge + reach / shared_ridge) <= MAX_CONDITION
+        and shared <= MAX_CONDITION * shared_ridge
+    )
+
+
+@specialised(takes, inline=True)
+def _takes(state: Any, a: Any, x: Any) -> Any:
+    def body(state: Any, a: Any, x: Any) -> bool:
+        length, f = squared_length(x), state.features[a]
+        return within_condition(length, state.A[a], state.A0[0], f, state.ridge, state.shared_ridge)
+
+    return body if state.instance_class is Hybrid else None
 
 
 @specialised(shown, inline=False)

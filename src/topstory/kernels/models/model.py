@@ -44,19 +44,38 @@ def comparable(score: float) -> float:
     return scaled - (scaled - score)
 
 
+def takes(state: Any, a: int, x: Any) -> bool:
+    """Whether the state's arithmetic holds after such a trial; if not, it needs another form."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(takes, inline=True)
+def _always_takes(state: Any, a: Any, x: Any) -> Any:
+    if hasattr(state.instance_class, "A"):  # a matrix whose inverse is kept
+        return None
+    return lambda state, a, x: True
+
+
 @compiled
-def learn(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
-    """Take in one trial whole: its two halves."""
+def learn(state: Any, a: int, x: Any, segment: int, payoff: float) -> bool:
+    """Take in one trial whole: its two halves. False: the state does not take it."""
     trial = rolled(x)
+    if not takes(state, a, trial):
+        return False
     shown(state, a, trial, segment)
     if payoff != 0.0:
         paid(state, a, trial, segment, payoff)
+    return True
 
 
 @compiled
-def learn_shown(state: Any, a: int, x: Any, segment: int) -> None:
-    """The first half alone."""
-    shown(state, a, rolled(x), segment)
+def learn_shown(state: Any, a: int, x: Any, segment: int) -> bool:
+    """The first half alone. False: the state does not take it."""
+    trial = rolled(x)
+    if not takes(state, a, trial):
+        return False
+    shown(state, a, trial, segment)
+    return True
 
 
 @compiled
@@ -68,19 +87,23 @@ def learn_paid(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
 @compiled
 def learn_halves(
     state: Any, slots: Slots, contexts: Floats, segments: Slots, room: Dense, payoffs: Floats
-) -> None:
+) -> int:
     """Many halves in their order: an impression where the payoff is NaN, else a payoff.
 
     The same arithmetic as one call for each, hence the same bits. To hand a state to a kernel
-    costs more than to teach it, so many share one call. No segments: there is but one.
+    costs more than to teach it, so many share one call. No segments: there is but one. Returns how
+    many were learned: fewer than all if the state does not take the next one.
     """
     for t in range(slots.shape[0]):
         x = rolled(load(contexts, t, room))
         segment = segments[t] if segments.shape[0] else 0
-        if np.isnan(payoffs[t]):
+        if not np.isnan(payoffs[t]):
+            paid(state, slots[t], x, segment, payoffs[t])
+        elif takes(state, slots[t], x):
             shown(state, slots[t], x, segment)
         else:
-            paid(state, slots[t], x, segment, payoffs[t])
+            return t
+    return len(slots)
 
 
 def enter(state: Any, slots: Slots, start: int, stop: int) -> None:

@@ -32,12 +32,11 @@ class UpdateBatch:
         if self._room is None:
             self._room = model.room(self._dimension)
         users = np.frombuffer(b"".join(self._users), "<f8").reshape(-1, self._dimension)
-        learn_halves(
-            model.state,
-            np.array(self.slots, np.int32),
-            users,
-            model.segments(users, 0, len(users)),
-            self._room,
-            np.array(self._payoffs),
-        )
+        slots, payoffs = np.array(self.slots, np.int32), np.array(self._payoffs)
+        segments, room = model.segments(users, 0, len(users)), self._room
+        done = learn_halves(model.state, slots, users, segments, room, payoffs)
+        if done < len(slots):  # the rest in another form of the state
+            model.factorise()
+            rest = (slots[done:], users[done:], segments[done:], room, payoffs[done:])
+            learn_halves(model.state, *rest)
         self.slots, self._users, self._payoffs = [], [], []

@@ -67,10 +67,12 @@ def lay_out(
         until = min(until, min(later, default=FOREVER) - LISTED_AHEAD // 2)
         until = min(until, min((each.ends or FOREVER for each in listed), default=FOREVER))
         arrays = []
-        for field in pool.policy.model.scored if listed else ():
-            row = getattr(pool.policy.model.state, field).shape[1:]
-            arrays.append(ArraySpan(field, begin, (len(listed), *row)))
-            begin += -8 * len(listed) * int(np.prod(row)) // _CACHE_LINE * -_CACHE_LINE
+        model = pool.policy.model
+        for field in model.scored if listed else ():
+            shape = getattr(model.state, field).shape
+            shape = shape if field in model.shared else (len(listed), *shape[1:])
+            arrays.append(ArraySpan(field, begin, shape))
+            begin += -8 * int(np.prod(shape)) // _CACHE_LINE * -_CACHE_LINE
         rows[name] = [each.id for each in listed]
         count = max((len(each.features or (1.0,)) for each in listed), default=1)
         articles = [(each.id, each.begins, each.ends) for each in listed]

@@ -53,6 +53,7 @@ class Publisher:
         self.number = 0  # the last record in what was published
         self._layout: Layout | None = None
         self._encoded = b""
+        self._forms: list[tuple[str, ...]] = []
         self._slots: dict[str, Slots] = {}
         self.has_first_article = False  # a pool got its first article
         self.until = 0  # the time at which a new layout is needed
@@ -95,7 +96,7 @@ class Publisher:
     def publish(self) -> None:
         """Publish the state as it is now."""
         now = self._clock.now()
-        if self._layout is None or now >= self.until:
+        if self._layout is None or now >= self.until or self._forms != self._scored():
             self._lay_out(now)
         layout = self._layout
         assert layout is not None
@@ -130,10 +131,15 @@ class Publisher:
             ids and not len(self._slots.get(name, ids)) for name, ids in rows.items()
         )
         self._encoded = msgspec.msgpack.encode(self._layout)
+        self._forms = self._scored()
         self._slots = {
             name: np.array([self._pools[name].policy.model.roster.slot(i) for i in ids], np.int32)
             for name, ids in rows.items()
         }
+
+    def _scored(self) -> list[tuple[str, ...]]:
+        """The arrays of each pool: others once its model has changed to its factored form."""
+        return [pool.policy.model.scored for pool in self._pools.values()]
 
     def _wake(self, seconds: float) -> None:
         if self._timer is not None:
@@ -153,4 +159,7 @@ def _fill(arrays: dict[str, Floats], pool: Pool, slots: Slots) -> None:
     model = pool.policy.model
     model.ready(slots)
     for field, target in arrays.items():
-        np.take(getattr(model.state, field), slots, axis=0, out=target, mode="clip")
+        if field in model.shared:
+            target[...] = getattr(model.state, field)
+        else:
+            np.take(getattr(model.state, field), slots, axis=0, out=target, mode="clip")
