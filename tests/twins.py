@@ -125,7 +125,8 @@ class Averages(Twin):
     def learn(self, x: Floats, a: str, r: float) -> None:
         cell = self.cell(x, a)
         self.n[cell] = self.n.get(cell, 0) + 1
-        self.total[cell] = self.total.get(cell, 0.0) + r
+        extra = float(x @ self.offset[a]) if a in self.offset else 0.0
+        self.total[cell] = self.total.get(cell, 0.0) + r - extra
 
 
 class Fixed(Twin):

@@ -6,6 +6,7 @@ release. A file that exists is never written again: it is what an earlier versio
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.policies.test_policies import make, train
 
@@ -14,8 +15,8 @@ import topstory as ts
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
-def trained(name: str) -> ts.Policy:
-    policy = make(name, seed=3)
+def trained(name: str, **parameters: Any) -> ts.Policy:
+    policy = make(name, seed=3, **parameters)
     train(policy, 40)
     return policy
 

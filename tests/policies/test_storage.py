@@ -54,7 +54,8 @@ def test_a_replayed_omniscient_policy_can_be_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("policy-v1-*.safetensors")), ids=str)
 def test_a_file_that_an_earlier_version_wrote_still_loads(path: Path) -> None:
     name = path.stem.removeprefix("policy-v1-")
-    policy = trained(name)
+    # Warm policies averaged payoffs then, and a stored one goes on to do so.
+    policy = trained(name, average="payoff") if name.endswith("-warm") else trained(name)
     loaded = ts.Policy.load(path)
     x = np.array([0.3, 0.7, 0.0, 1.0])
     assert loaded.decisions == 40

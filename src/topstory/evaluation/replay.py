@@ -200,21 +200,27 @@ def _replay_compiled(
         done = replay_kernel(
             start, logged.traffic, pools, segments, cut, model.state, rule, room, *rest
         )
+        _check_scores(memory, trained)
         if done < stop - start:  # the next trial needs another form of the state
             model.factorise()
             room = model.room(log.dimension)
             later = (start + done, logged.traffic, pools, segments[done:], cut[done:])
             replay_kernel(*later, model.state, rule, room, *rest)
+            _check_scores(memory, trained)
         if truth is not None:
             truth.add(counted, start, blocks, sums)
-        event, slot = memory.unusable
-        if event >= 0:
-            where = f" at event {event - trained.decisions}"
-            raise NotFiniteError(trained, model.roster.ids[slot], where)
         if progress is not None:
             progress(stop, len(log))
     trained.decisions += len(log)
     return trained, sums, slots
+
+
+def _check_scores(memory: Memory, policy: Policy) -> None:
+    """Raise NotFiniteError if a score was not a number."""
+    decision, slot = memory.unusable
+    if decision >= 0:
+        where = f" at event {decision - policy.decisions}"
+        raise NotFiniteError(policy, policy.model.roster.ids[slot], where)
 
 
 def _by_article(

@@ -37,4 +37,5 @@ class AverageModel(Model):
             offset=np.zeros((0, 0)),
             bonus=np.zeros(0),
             learns=self.learns,
+            residual=False,
         )

@@ -40,6 +40,11 @@ class Model(ABC):
     def parameters(self) -> dict[str, Any]:
         """The arguments that would create this model again, except functions."""
 
+    @classmethod
+    def from_stored(cls, parameters: Mapping[str, Any], callables: Mapping[str, Any]) -> Self:
+        """The model that had these `parameters`, in this version or an earlier one."""
+        return cls(**parameters, **callables)
+
     def callables(self) -> tuple[str, ...]:
         """The names of arguments that are functions: they are not stored, but passed to `load`."""
         return ()
@@ -70,6 +75,9 @@ class Model(ABC):
 
     def prepare(self, user: Floats, pool: Sequence[str]) -> None:
         """Called with a user and a pool before the pool is scored."""
+
+    def prepare_trial(self, user: Floats, article: str) -> None:
+        """Called with a user and the article shown, before that is learned."""
 
     def use_log_sums(self, slots: Slots, shows: Floats, payoff: Floats) -> None:
         """Called before a replay: how often the whole log showed each article, and its payoffs."""

@@ -1,7 +1,7 @@
 """Each article's average payoff, plus an offset for the user that is known beforehand."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,8 @@ from topstory.kernels.compilation import Floats
 from topstory.kernels.models.averages import Averages
 from topstory.models.averages import AverageModel
 from topstory.models.model import finite_vector
+
+AVERAGES = ("residual", "payoff")
 
 Offset = Mapping[str, npt.ArrayLike] | Callable[[Floats, str], float]
 
@@ -21,6 +23,9 @@ class Warm(AverageModel):
         offset: a table, article -> (d,) weights o_a, for an offset o_aᵀx (what a bilinear model
             xᵀWf_a gives; an article not in it has none); or a function of (user, article), which
             replay calls event by event, in Python.
+        average: what the mean is of. `residual`, the payoff minus the offset of the user at hand:
+            then an offset that chose the users of a trial does not count twice. `payoff`: as in the
+            paper.
 
     >>> model = Warm({"rain": [0.01, -0.01, 0.0]})
     >>> model.compiles, Warm(lambda user, article: 0.0).compiles
@@ -31,18 +36,27 @@ class Warm(AverageModel):
     per_article: tuple[str, ...] = (*AverageModel.per_article, "offset", "bonus")
     scored: tuple[str, ...] = (*AverageModel.scored, "offset", "bonus")
 
-    def __init__(self, offset: Offset) -> None:
+    def __init__(self, offset: Offset, average: str = "residual") -> None:
         super().__init__()
+        if average not in AVERAGES:
+            raise ValueError(f"average must be 'residual' or 'payoff', got {average!r}")
+        self.average = average
         self._function = offset if callable(offset) else None
         self._table: dict[str, Floats] = {}
         if not callable(offset):
             self._table = {article: finite_vector(row, article) for article, row in offset.items()}
 
     def parameters(self) -> dict[str, Any]:
-        """The table."""
+        """The table, and what is averaged."""
+        chosen = {"average": self.average}
         if self._function is not None:
-            return {}
-        return {"offset": {article: row.tolist() for article, row in self._table.items()}}
+            return chosen
+        return {"offset": {article: row.tolist() for article, row in self._table.items()}} | chosen
+
+    @classmethod
+    def from_stored(cls, parameters: Mapping[str, Any], callables: Mapping[str, Any]) -> Self:
+        """Files that do not say what is averaged are older than the choice."""
+        return super().from_stored({"average": "payoff"} | dict(parameters), callables)
 
     def callables(self) -> tuple[str, ...]:
         """The offset, if it is a function."""
@@ -55,7 +69,11 @@ class Warm(AverageModel):
 
     def _fresh(self, capacity: int, dimension: int) -> Averages:
         state = super()._fresh(capacity, dimension)
-        return state._replace(offset=np.zeros((capacity, dimension)), bonus=np.zeros(capacity))
+        return state._replace(
+            offset=np.zeros((capacity, dimension)),
+            bonus=np.zeros(capacity),
+            residual=self.average == "residual",
+        )
 
     def _check(self, dimension: int) -> None:
         for article, weights in self._table.items():
@@ -68,6 +86,10 @@ class Warm(AverageModel):
     def _place(self, slot: int, article: str) -> None:
         if article in self._table:
             self.state.offset[slot] = self._table[article]
+
+    def prepare_trial(self, user: Floats, article: str) -> None:
+        """Ask the function for the offset of the user to whom the article was shown."""
+        self.prepare(user, [article])
 
     def prepare(self, user: Floats, pool: Sequence[str]) -> None:
         """Ask the function for the user's offsets."""

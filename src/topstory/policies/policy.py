@@ -124,6 +124,7 @@ class Policy:
         """Learn from a whole trial: the same as `shown`, then `paid`."""
         amount = payoff_in_range(payoff)
         x, slot = self._context(user), self.model.add_if_new(article)
+        self.model.prepare_trial(x.values, article)
         if not learn(self.model.state, slot, x, self.model.segment(x.values), amount):
             self.model.factorise()
             x = self._context(user)
@@ -132,6 +133,7 @@ class Policy:
     def shown(self, user: npt.ArrayLike, article: str) -> None:
         """The first half of a trial: the article was shown to the user."""
         x, slot = self._context(user), self.model.add_if_new(article)
+        self.model.prepare_trial(x.values, article)
         if not learn_shown(self.model.state, slot, x, self.model.segment(x.values)):
             self.model.factorise()
             x = self._context(user)

@@ -50,6 +50,7 @@ _MODELS = (
         panel=None,  # as in the paper
         parameters=(
             Parameter("offset", "a table or a function, see topstory.Warm", required=True),
+            Parameter("average", "`residual`, or `payoff` as in the paper"),
         ),
     ),
     ModelEntry(
@@ -166,7 +167,8 @@ def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
             `-disjoint`, `-hybrid` (`linucb-…` for the last two): the keys of `REGISTRY`.
         seed: for what is drawn at random.
         parameters: `epsilon` (ε-greedy); `alpha` or `delta` (ucb, linucb); `ridge` (disjoint,
-            hybrid); `shared_ridge` (hybrid); `offset` (warm); `segments`, `assignment` (seg).
+            hybrid); `shared_ridge` (hybrid); `offset`, `average` (warm); `segments`, `assignment`
+            (seg).
 
     >>> policy("linucb-hybrid", alpha=0.3)
     <Policy: hybrid × upper-confidence, ridge=1.0, shared_ridge=1.0, alpha=0.3, seed=0>

@@ -50,7 +50,7 @@ def build(described: dict[str, Any], arrays: Arrays, callables: Mapping[str, Any
             "when the policy was created"
         )
     stored = described["model"]
-    model = MODELS[stored["name"]].load()(**stored["parameters"], **callables)
+    model = MODELS[stored["name"]].load().from_stored(stored["parameters"], callables)
     model.restore(described["articles"], described["dimension"], arrays)
     stored = described["explorer"]
     explorer = EXPLORERS[stored["name"]].load()(**stored["parameters"])

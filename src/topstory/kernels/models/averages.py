@@ -1,14 +1,16 @@
 """Average payoffs: one cell for each article, or for each article and user segment.
 
 The paper's ε-greedy and ucb (§5.3 I): estimate = mean payoff, width = 1/√n, infinite when n = 0.
-With an offset, the warm start of §5.3 II: estimate = mean + o_aᵀx.
+With an offset, the warm start of §5.3 II: estimate = mean + o_aᵀx. The users of an article's trials
+are those whom their offset chose, so the mean payoff contains their mean offset already; a
+`residual` state averages payoff − offset instead.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from topstory.kernels.compilation import Floats, compiled, specialised
+from topstory.kernels.compilation import Floats, compiled, internal_inlined, specialised
 from topstory.kernels.contexts import linear
 from topstory.kernels.models.model import estimate, paid, shown, width
 
@@ -23,6 +25,7 @@ class Averages(NamedTuple):
     offset: Floats  # (articles, d), or (0, 0) for none
     bonus: Floats  # (articles,) an offset for the user at hand, or (0,) for none
     learns: bool
+    residual: bool  # whether an impression takes the user's offset off the total
 
 
 @compiled
@@ -33,18 +36,24 @@ def update_mean(state: Averages, a: int, segment: int) -> None:
     state.spread[a, segment] = 1.0 / np.sqrt(n) if n > 0.0 else np.inf
 
 
+@internal_inlined
+def offset(state: Averages, a: int, x: Any) -> float:
+    """What is added for the user."""
+    value = 0.0
+    if state.offset.shape[0]:
+        value += linear(state.offset, a, x)
+    if state.bonus.shape[0]:
+        value += state.bonus[a]
+    return value
+
+
 @specialised(estimate, inline=True)
 def _estimate(state: Any, a: Any, x: Any, segment: Any) -> Any:
     if state.instance_class is not Averages:
         return None
 
     def body(state: Any, a: Any, x: Any, segment: Any) -> float:
-        value = state.mean[a, segment]
-        if state.offset.shape[0]:
-            value += linear(state.offset, a, x)
-        if state.bonus.shape[0]:
-            value += state.bonus[a]
-        return float(value)
+        return float(state.mean[a, segment] + offset(state, a, x))
 
     return body
 
@@ -64,6 +73,8 @@ def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
     def body(state: Any, a: Any, x: Any, segment: Any) -> None:
         if state.learns:
             state.shows[a, segment] += 1.0
+            if state.residual:
+                state.total[a, segment] -= offset(state, a, x)
             update_mean(state, a, segment)
 
     return body
