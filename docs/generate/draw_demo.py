@@ -9,10 +9,13 @@ from typing import Any
 
 LEFT, BAR, GAP, SCALE, TOP = 170, 11, 34, 270.0, 64
 DEPLOYMENT, LEARNING, INK, QUIET = "#3949ab", "#9fa8da", "#24292f", "#6e7781"
+UNSURE = "#d3d7de"
 
 
-def bar(bucket: dict[str, Any], y: float, colour: str) -> list[str]:
-    """A bar from 0 to the relative CTR, with its interval as a whisker."""
+def bar(bucket: dict[str, Any], y: float, colour: str, lift: dict[str, Any] | None) -> list[str]:
+    """A bar from 0 to the relative CTR, with its interval as a whisker; grey if no lift is sure."""
+    if lift is not None and lift["value"] and not lift["sure"]:
+        colour = UNSURE
     low, high = (LEFT + SCALE * end for end in bucket["relative_interval"])
     value = bucket["relative_ctr"]
     middle = y + BAR / 2
@@ -38,7 +41,8 @@ def draw(found: dict[str, Any]) -> str:
         f'<text x="34" y="49" fill="{INK}">deployment bucket</text>',
         f'<rect x="170" y="38" width="12" height="12" fill="{LEARNING}"/>'
         f'<text x="188" y="49" fill="{INK}">learning bucket</text>',
-        f'<text x="320" y="49" fill="{QUIET}">line: 95 % interval; 1 = random</text>',
+        f'<text x="320" y="49" fill="{QUIET}">line: 95 % interval; 1 = random; grey: lift over '
+        "ε-greedy not significant</text>",
         f'<path d="M{one} {TOP - 6}V{height - 22}" stroke="{QUIET}" stroke-dasharray="3 3"/>',
     ]
     for i, policy in enumerate(policies):
@@ -47,8 +51,8 @@ def draw(found: dict[str, Any]) -> str:
             f'<text x="{LEFT - 10}" y="{y + 16}" text-anchor="end" fill="{INK}">'
             f"{policy['paper']}</text>"
         )
-        lines += bar(policy["deployment"], y, DEPLOYMENT)
-        lines += bar(policy["learning"], y + BAR + 1, LEARNING)
+        lines += bar(policy["deployment"], y, DEPLOYMENT, policy["deployment_lift"])
+        lines += bar(policy["learning"], y + BAR + 1, LEARNING, policy["learning_lift"])
     lines.append(
         f'<text x="16" y="{height - 8}" fill="{QUIET}">topstory demo --json | python -m '
         "docs.generate.draw_demo</text></svg>"

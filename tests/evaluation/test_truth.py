@@ -72,3 +72,8 @@ def test_an_outcome_keeps_it_and_says_none_without_trials() -> None:
 def test_as_many_as_events() -> None:
     with pytest.raises(ValueError, match="a log of 150000 events needs as many expected payoffs"):
         ExpectedPayoffs.of(np.ones(3), LOG)
+
+
+def test_expected_payoffs_of_another_log_are_refused() -> None:
+    with pytest.raises(ValueError, match="of a log of 150000 events, and this one has 5"):
+        replay_unwarned(ts.policy("ucb", alpha=0.3), LOG[:5], 1.0, 0, expected=EXPECTED)

@@ -20,6 +20,7 @@ from tests.studies.small import POLICIES, SIZES, logs, small_study
 
 import topstory as ts
 from topstory.evaluation import Outcome, mean_lift, mean_relative_ctr, run
+from topstory.evaluation.exploration import total_bucket
 from topstory.evaluation.recommendation import TriedPoint, recommend
 from topstory.evaluation.replay import replay_unwarned
 from topstory.events.columns.contexts import as_contexts
@@ -58,20 +59,15 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> ts.Study:
 
 
 def test_the_chosen_parameters_are_read_from_all_points_of_the_tuning_log(study: ts.Study) -> None:
-    share = study.settings.learning_share
-    points = [
-        TriedPoint(
-            point.policy,
-            point.size,
-            point.parameters,
-            share * point.learning.value + (1 - share) * point.deployment.value,
-            ((point.deployment.interval.high - point.deployment.interval.low) / 4) ** 2
-            / point.deployment.value**2,
-            point.learning.value,
-        )
-        for tuning in study.tunings.values()
-        for point in tuning.points
-    ]
+    points = []
+    for tuning in study.tunings.values():
+        for point in tuning.points:
+            total = mean_relative_ctr(
+                [total_bucket(o.bucket("deployment"), o.bucket("learning")) for o in point.outcomes]
+            )
+            width = (total.interval.high - total.interval.low) / (4 * total.value)
+            given = (point.policy, point.size, point.parameters, total.value, width**2)
+            points.append(TriedPoint(*given, point.learning.value))
     for (policy, size), found in recommend(points).items():
         assert study.chosen(policy, size) == found.parameters
     log, alpha = logs()["tuning"], study.tunings["ucb"].curve(1.0)[0].parameters["alpha"]
@@ -334,7 +330,7 @@ def test_the_runs_are_written_as_parquet(study: ts.Study) -> None:
     ("settings", "message"),
     [
         ({"tune_on": "both"}, "tune_on must be 'total', 'deployment' or 'learning', got 'both'"),
-        ({"learning_share": 1.5}, "learning_share must be from 0 to 1: .* got 1.5"),
+        ({"learning_share": 1.5}, "learning_share must be between 0 and 1: .* got 1.5"),
         ({"policies": ["greedy"]}, "no policy to tune is called 'greedy'"),
         ({"evaluation": None}, "needs both a tuning and an evaluation log"),
         ({"scale": "paper"}, "scale 'paper' applies only to simulated logs"),

@@ -30,6 +30,7 @@ from topstory.evaluation.result import Result
 from topstory.evaluation.retention import warn_if_unlikely
 from topstory.evaluation.run import BUCKETS, TOTAL
 from topstory.evaluation.simultaneous import Claim, simultaneous_lifts
+from topstory.evaluation.truth import ExpectedPayoffs
 from topstory.evaluation.warm_start import WarmStart, needs_offset, warm_start
 from topstory.evaluation.winner import shrunk_relative_ctrs
 from topstory.events import EventLog
@@ -178,6 +179,7 @@ def compare(
     repeats: int = REPEATS,
     learning_share: float = LEARNING_SHARE,
     progress: Progress | None = None,
+    expected: ExpectedPayoffs | None = None,
     **parameters: float | None,
 ) -> Comparison:
     """Replay several policies on one log, and put what they earned side by side.
@@ -193,6 +195,8 @@ def compare(
             path, and another one may earn much more or less; intervals tell only with two or more.
         learning_share: the share of visits that learn, in totals over both buckets.
         progress: called with (what is done, events done, events in all), now and then.
+        expected: what the events pay on average, if a simulator knows it: then results have true
+            values too.
         parameters: `alpha`, `epsilon`, `ridge`, …; each policy gets those that it takes.
 
     Warns:
@@ -234,7 +238,7 @@ def compare(
             if not found:
                 # One event compiles the kernels, or loads them: the time measured is the replay's.
                 replay_unwarned(made, log[:1], 1.0, 0)
-            found.append(replay_unwarned(made, log, size, seed + path, follow))
+            found.append(replay_unwarned(made, log, size, seed + path, follow, expected))
             warn_if_unlikely(name, found[-1].buckets, found[-1].uniformity)
         runs[name] = tuple(found)
     return Comparison(log, runs, warm, learning_share)

@@ -118,7 +118,7 @@ def replay_unwarned(
     world knows. The policy learns from what was paid; `Result.true_relative_ctr` counts this.
     """
     logged = prepared(log, seed)
-    truth = None if expected is None else TrueValue(expected)
+    truth = None if expected is None else TrueValue(expected, log)
     began = perf_counter()
     if isinstance(policy, Policy):
         logged.check_range()

@@ -43,7 +43,12 @@ class TrueValue:
     were retained.
     """
 
-    def __init__(self, expected: ExpectedPayoffs) -> None:
+    def __init__(self, expected: ExpectedPayoffs, log: EventLog) -> None:
+        if len(expected.payoffs) != len(log):
+            raise ValueError(
+                f"these expected payoffs are of a log of {len(expected.payoffs)} events, and this "
+                f"one has {len(log)}"
+            )
         self.expected = expected
         self.payoff, self.trials = np.zeros(2), np.zeros(2)
 

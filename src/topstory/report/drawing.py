@@ -158,6 +158,8 @@ def _bars(axes: Axes, trace: Spec, place: int, count: int) -> None:
         [0.0 if y is None else y for y in trace["y"]],
         width,
         color=trace["marker"]["color"],
+        edgecolor=trace["marker"].get("line", {}).get("color"),
+        linewidth=trace["marker"].get("line", {}).get("width", 0),
         alpha=trace["marker"].get("opacity", 1),
         label=trace.get("name"),
         yerr=None if error is None else [error["arrayminus"], error["array"]],

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from topstory.evaluation import Outcome, Point, Run, Tuning, cost, grid_runs, tuning_of
+from topstory.evaluation import Bucket, Outcome, Point, Run, Tuning, cost, grid_runs, tuning_of
+from topstory.evaluation.exploration import total_bucket
 from topstory.evaluation.recommendation import Recommendation, TriedPoint, recommend
-from topstory.evaluation.repeats import Estimate
+from topstory.evaluation.repeats import Estimate, mean_relative_ctr
+from topstory.evaluation.run import TOTAL
 from topstory.policies import REGISTRY
-from topstory.studies.settings import REFERENCES, TOTAL, StudySettings
+from topstory.studies.settings import REFERENCES, StudySettings
 
 TUNING, EVALUATION = "tuning", "evaluation"
 # All curves are read together, so that another value teaches as much as another seed.
@@ -71,26 +73,26 @@ def recommended(settings: StudySettings, tunings: Mapping[str, Tuning]) -> Recom
 
 
 def _tried(settings: StudySettings, point: Point) -> TriedPoint:
-    deployment, learning = point.deployment, point.learning
-    value = total(settings, deployment.value, learning.value)
-    deciding = deployment
-    if settings.tune_on != TOTAL:
-        deciding = learning if settings.tune_on == "learning" else deployment
-        value = deciding.value
+    if settings.tune_on == TOTAL:
+        deciding = mean_relative_ctr(total_buckets(point.outcomes, settings.learning_share))
+    else:
+        deciding = point.learning if settings.tune_on == "learning" else point.deployment
     return TriedPoint(
         policy=point.policy,
         size=point.size,
         parameters=point.parameters,
-        value=value,
+        value=deciding.value,
         variance=_variance(deciding),
-        learning=learning.value,
+        learning=point.learning.value,
     )
 
 
-def total(settings: StudySettings, deployment: float, learning: float) -> float:
-    """What both buckets earn together, at the site's own split."""
-    share = settings.learning_share
-    return share * learning + (1 - share) * deployment
+def total_buckets(outcomes: Sequence[Outcome], learning_share: float) -> list[Bucket]:
+    """Both buckets of each run together, at the site's own split of the traffic."""
+    return [
+        total_bucket(each.bucket("deployment"), each.bucket("learning"), learning_share)
+        for each in outcomes
+    ]
 
 
 def _variance(estimate: Estimate) -> float:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import msgspec
 
 from topstory.evaluation.comparison import BASELINE
-from topstory.evaluation.run import BUCKETS
+from topstory.evaluation.exploration import LEARNING_SHARE, check_learning_share
+from topstory.evaluation.run import BUCKETS, TOTAL
 from topstory.evaluation.tuning import SIZES, default_grid, parameter_name
 from topstory.policies import REGISTRY
 
 REFERENCES = ("random", "omniscient")
 LEARNERS = tuple(name for name, entry in REGISTRY.items() if entry.tuned)
-TOTAL = "total"  # both buckets at the site's own split: what it earns
 SEARCHED_RIDGES = (10.0, 100.0)  # tried in addition to the paper's 1
 REPEATS = 3  # one learning path is luck; the mean of three has an interval that covers
 
@@ -32,7 +32,7 @@ class StudySettings(msgspec.Struct, frozen=True):
     ridges: tuple[float, ...] = ()  # tried in addition to the paper's fixed 1
     repeats: int = REPEATS  # seeds on the evaluation log
     tune_on: str = TOTAL
-    learning_share: float = 0.1  # of the traffic: the learning bucket's part of the total
+    learning_share: float = LEARNING_SHARE  # of the traffic, in totals over both buckets
     seed: int = 0
 
     def grid(self, policy: str) -> tuple[float, ...]:
@@ -60,11 +60,7 @@ def checked_settings(
         names = (BASELINE, *names)  # lifts are over it
     if tune_on not in (TOTAL, *BUCKETS):
         raise ValueError(f"tune_on must be 'total', 'deployment' or 'learning', got {tune_on!r}")
-    if not 0 <= learning_share <= 1:
-        raise ValueError(
-            f"learning_share must be from 0 to 1: the learning bucket's part of the traffic, got "
-            f"{learning_share!r}"
-        )
+    check_learning_share(learning_share)
     if repeats is not None and repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats!r}")
     return StudySettings(

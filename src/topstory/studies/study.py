@@ -11,6 +11,7 @@ from typing import Any
 from topstory.engines import Engine
 from topstory.engines import engine as named_engine
 from topstory.evaluation import Outcome, Run, cost, play_all
+from topstory.evaluation.run import TOTAL
 from topstory.evaluation.warm_start import needs_offset
 from topstory.events import EventLog
 from topstory.studies.logs.simulated import SCALES, SimulatedLogs
@@ -30,7 +31,7 @@ from topstory.studies.plan import (
 )
 from topstory.studies.result import Study
 from topstory.studies.run_log import RunLog, made_by
-from topstory.studies.settings import TOTAL, StudySettings, checked_settings
+from topstory.studies.settings import StudySettings, checked_settings
 
 Progress = Callable[[str, float, float], object]
 

@@ -27,9 +27,11 @@ def test_it_replays_the_twelve_over_a_simulated_log() -> None:
 def test_it_calls_the_log_simulated_and_closes_with_advice() -> None:
     printed = run("demo", "--events", 200_000).stdout
     assert printed.strip().startswith("A simulated log")
-    last = printed.strip().splitlines()[-1]
-    assert last.startswith(("Deploy ", "No policy is significantly better"))
-    assert "than ε-greedy (95 % interval" in last
+    advice, truth = printed.strip().splitlines()[-2:]
+    assert advice.startswith(("Run ", "No policy is significantly better"))
+    assert "than ε-greedy (simultaneous 95 % interval" in advice
+    assert truth.startswith("The truth, which the simulator knows: ")
+    assert len(truth.split(", ")) == 1 + len(REGISTRY)
 
 
 def test_a_single_event_gives_no_advice() -> None:

@@ -130,20 +130,18 @@ def test_the_winners_luck_is_taken_off() -> None:
 
 def test_the_cost_of_exploring_is_in_clicks_and_in_the_total() -> None:
     top = Candidates.of(studied("much")).advised()
-    deploy, learn = top.ctr().value or 0, top.ctr("learning").value or 0
-    assert top.total == pytest.approx(0.9 * deploy + 0.1 * learn)
+    deploy, learn = (
+        sum(bucket.payoff for bucket in top.buckets[name])
+        / sum(bucket.trials for bucket in top.buckets[name])
+        for name in ("deployment", "learning")
+    )
+    assert top.exploration.clicks.value == pytest.approx(100_000 * 0.1 * (deploy - learn))
     (sentence,) = cost(top)
-    clicks = 100_000 * 0.1 * (deploy - learn) * logs_ctr("much")
-    assert clicks > 1
-    assert f"that costs {clicks:,.0f} clicks in 100,000 visits" in sentence
-    assert f"earn {top.total:.2f} times" in sentence
-
-
-def logs_ctr(information: str) -> float:
-    """Of random articles, weighted by one over the pool's size."""
-    log = (anyones if information == "nothing" else tastes)(logs()["evaluation"])
-    weights = 1 / log.pool_sizes[log.pool]
-    return float((weights * log.payoff).sum() / weights.sum())
+    clicks = top.exploration.clicks
+    assert (f"that costs {clicks.value:,.0f} clicks" in sentence) == (clicks.interval.low > 0)
+    random = deploy / (top.ctr().value or 0)
+    assert top.total.value == pytest.approx((0.9 * deploy + 0.1 * learn) / random, rel=1e-3)
+    assert f"earn {top.total.value:.2f} times" in sentence
 
 
 def test_a_log_without_days_does_not_say_how_they_differ() -> None:

@@ -8,6 +8,7 @@ from topstory.cli.arguments import AsJson, Seed
 
 if TYPE_CHECKING:
     from topstory.cli.reports.replay import ReplayReport
+    from topstory.evaluation.comparison import Comparison
 
 USERS, SEPTEMBER = 100_000, "2008-09-01"
 # Near the best for deployment over three simulated days (seeds 100 to 102); epsilon suits plain
@@ -26,8 +27,9 @@ def demo(
 
     The log is made in memory: one day of a simulated front page, with users of five groups, a pool
     of about 20 articles that changes every hour, and a CTR of about 3.5 %. A fifth as many events
-    of earlier random exploration give the warm policies their offsets. The interval that comes
-    with the advice is that policy's own: it does not correct for picking the best of ten.
+    of earlier random exploration give the warm policies their offsets. Each policy is replayed
+    with three seeds. A lift is called significant only if it is so among those of all policies.
+    The simulator knows the true value of every policy, which is printed with the advice.
     """
     from topstory.cli.output.consoles import stderr_console, stdout_console
     from topstory.cli.output.progress import work_bar
@@ -36,6 +38,7 @@ def demo(
     from topstory.cli.reports.replay import replay_report
     from topstory.evaluation.assignment import ALL
     from topstory.evaluation.comparison import compare
+    from topstory.evaluation.truth import ExpectedPayoffs
     from topstory.events.simulator import TodayModule
     from topstory.extras import require
 
@@ -48,33 +51,58 @@ def demo(
         work_bar(console, "getting ready", events=True) as follow,
         printed_warnings(console) as warnings,
     ):
-        found = compare(ALL, log, warm_from=explored, seed=seed, progress=follow, **PARAMETERS)
+        found = compare(
+            ALL,
+            log,
+            warm_from=explored,
+            seed=seed,
+            progress=follow,
+            expected=ExpectedPayoffs.of(world.expected_payoffs(log), log),
+            **PARAMETERS,
+        )
     report = replay_report("simulated", found, warnings, "simulated exploration")
     if not json:
         stdout_console().print(f"\nA simulated log: {log!r}", soft_wrap=True)
     print_replays(report, json)
     if not json:
-        stdout_console().print(f"\n{_advice(report)}", style="bold", soft_wrap=True)
+        console = stdout_console()
+        console.print(f"\n{_advice(report)}", style="bold", soft_wrap=True)
+        console.print(_truth(found), soft_wrap=True)
 
 
 def _advice(report: "ReplayReport") -> str:
-    """Which policy to deploy."""
+    """Which policy to run: the one with the highest total over both buckets."""
     from topstory.policies import REGISTRY
 
     # What has nothing to tune is a reference: random, omniscient.
     candidates = [p for p in report.policies if REGISTRY[p.policy].tuned is not None]
-    best = max(candidates, key=lambda p: p.deployment.ctr or 0.0)
+    best = max(candidates, key=lambda p: p.exploration.total_relative_ctr or 0.0)
     lift = best.deployment_lift
-    if lift is None or lift.value is None or lift.interval is None:
+    if lift is None or lift.value is None or lift.simultaneous_interval is None:
         return "Too few clicks to recommend a policy: simulate more --events."
-    low, high = lift.interval
+    low, high = lift.simultaneous_interval
     earned = (
-        f"{lift.value:.1%} more than ε-greedy (95 % interval {low:+.1%} to {high:+.1%}), "
-        f"over {best.deployment.trials:,} trials."
+        f"{lift.value:.1%} more than ε-greedy (simultaneous 95 % interval {low:+.1%} to "
+        f"{high:+.1%}), over {best.deployment.trials:,} trials."
     )
-    if low <= 0:
+    if not (lift.sure and lift.value > 0):
         return (
             f"No policy is significantly better than ε-greedy. The best, {best.paper}, "
             f"earned {earned}"
         )
-    return f"Deploy {best.paper}: on this simulated log its deployment bucket earned {earned}"
+    return f"Run {best.paper}: on this simulated log its deployment bucket earned {earned}"
+
+
+def _truth(found: "Comparison") -> str:
+    """What the simulator knows: the true relative CTR in deployment of each, the best first."""
+    from statistics import fmean
+
+    from topstory.policies import REGISTRY
+
+    true = {
+        name: fmean((run.true_relative_ctr or {})["deployment"] for run in runs)
+        for name, runs in found.runs.items()
+    }
+    ordered = sorted(true, key=lambda name: -true[name])
+    listed = ", ".join(f"{REGISTRY[name].paper} {true[name]:.2f}" for name in ordered)
+    return f"The truth, which the simulator knows: {listed}."

@@ -83,6 +83,7 @@ def replay(
             repeats=repeats,
             learning_share=learning_share,
             progress=follow,
+            expected=None,  # of a real log nobody knows them
             **numbers,
         )
     source = None if warm_from is None else str(warm_from)

@@ -9,6 +9,8 @@ from topstory.report.records import Number, Report
 from topstory.report.style import explorers, style_of
 from topstory.report.wording import between, share
 
+UNSURE = "#d3d7de"  # a bar whose lift is not significant
+
 
 def by_size(report: Report) -> Figure:
     """Figure 4."""
@@ -19,8 +21,10 @@ def by_size(report: Report) -> Figure:
         data = []
         for row in table.rows:
             style = style_of(row.policy)
-            cells = {cell.size: getattr(cell, bucket) for cell in row.cells}
-            numbers: list[Number] = [cells[size] for size in sizes]
+            cells = {cell.size: cell for cell in row.cells}
+            numbers: list[Number] = [getattr(cells[size], bucket) for size in sizes]
+            lifts: list[Number] = [getattr(cells[size], f"{bucket}_lift") for size in sizes]
+            grey = [lift.low is not None and not lift.sure for lift in lifts]
             data.append(
                 {
                     "type": "bar",
@@ -29,9 +33,12 @@ def by_size(report: Report) -> Figure:
                     "x": [share(size) for size in sizes],
                     "y": [number.value for number in numbers],
                     "marker": {
-                        "color": style.colour,
+                        "color": [UNSURE if each else style.colour for each in grey],
                         "opacity": style.opacity,
-                        "line": {"width": 0},
+                        "line": {
+                            "width": [1.5 if each else 0 for each in grey],
+                            "color": style.colour,
+                        },
                     },
                     "error_y": _whiskers(numbers),
                     "customdata": [between(number) for number in numbers],
@@ -53,7 +60,8 @@ def by_size(report: Report) -> Figure:
         "figure4",
         "Figure 4. Data size",
         "Relative CTR on the evaluation log by the share of the data that was learned from. Bars "
-        f"start at 1, the random policy. {_opacities(report)}. Whiskers: 95 % intervals.",
+        f"start at 1, the random policy. {_opacities(report)}. Whiskers: 95 % intervals. "
+        "Grey with a coloured edge: the lift over ε-greedy is not significant.",
         tuple(panels),
         legend(report),
         wide=True,

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from topstory.evaluation.comparison import BASELINE
+from topstory.evaluation.exploration import VISITS
 from topstory.policies.registry import SYMBOLS
 from topstory.report import Number
 from topstory.studies.logs.warnings import join_names
 from topstory.studies.report.candidates import LEARNING, Candidate, significant, value
 from topstory.studies.report.days import spread
-
-VISITS = 100_000  # that the cost of exploration is given for
 
 
 def advice(all_data: Sequence[Candidate], top: Candidate, honest: Number) -> Iterator[str]:
@@ -61,18 +60,20 @@ def advice(all_data: Sequence[Candidate], top: Candidate, honest: Number) -> Ite
 
 def cost(top: Candidate) -> Iterator[str]:
     """What exploring costs, and what both buckets earn together."""
-    deploy, learn, share = top.ctr().value, top.ctr(LEARNING).value, top.learning_share
-    if deploy is None or learn is None or top.total is None:
+    learn, total, clicks = top.ctr(LEARNING), top.total, top.exploration.clicks
+    if learn.value is None or total.value is None:
         return
-    clicks = VISITS * share * (deploy - learn) * top.random_ctr
+    low, high = (f"{end:,.0f}".replace("-", "−") for end in clicks.interval)
     costs = (
-        f"that costs {clicks:,.0f} clicks in {VISITS:,} visits"
-        if clicks >= 0.5
-        else f"that costs no clicks in {VISITS:,} visits here"
+        f"that costs {clicks.value:,.0f} clicks in {VISITS:,} visits (95 % interval {low} to "
+        f"{high})"
+        if clicks.interval.low > 0
+        else f"that costs no clicks for sure in {VISITS:,} visits (95 % interval {low} to {high})"
     )
     yield (
-        f"While it learns it earns {learn:.2f}. With {100 * share:g} % of the traffic learning, "
-        f"{costs}, and both buckets together earn {top.total:.2f} times as much as random articles."
+        f"While it learns it earns {learn.value:.2f}{ends(learn)}. With "
+        f"{100 * top.learning_share:g} % of the traffic learning, {costs}, and both buckets "
+        f"together earn {total.value:.2f} times as much as random articles{ends(total)}."
     )
 
 

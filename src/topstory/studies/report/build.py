@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from topstory.evaluation.run import TOTAL
 from topstory.evaluation.warm_start import needs_offset
 from topstory.policies.registry import REGISTRY, SYMBOLS
 from topstory.report import LogDescription, Report
@@ -21,7 +22,7 @@ from topstory.studies.report.figure_data import curves, histogram, scatters, ser
 from topstory.studies.report.summary import summary
 from topstory.studies.report.table1 import table1
 from topstory.studies.run_log import made_by
-from topstory.studies.settings import LEARNERS, REPEATS, TOTAL, StudySettings
+from topstory.studies.settings import LEARNERS, REPEATS, StudySettings
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study

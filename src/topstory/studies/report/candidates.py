@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from topstory.evaluation import Bucket, Outcome, mean_relative_ctr
 from topstory.evaluation.comparison import BASELINE
+from topstory.evaluation.exploration import ExplorationCost, exploration_cost
 from topstory.evaluation.run import BUCKETS
 from topstory.evaluation.run_errors import RANDOM
 from topstory.evaluation.simultaneous import Claim, simultaneous_lifts
@@ -23,7 +24,7 @@ from topstory.evaluation.winner import shrunk_relative_ctrs
 from topstory.policies.registry import EXPLORERS, REGISTRY
 from topstory.report import Number
 from topstory.report.records import finite
-from topstory.studies.plan import evaluation_cells
+from topstory.studies.plan import evaluation_cells, total_buckets
 from topstory.studies.report.days import day_ctrs
 from topstory.studies.report.estimates import number_of
 
@@ -94,18 +95,16 @@ class Candidate:
         return claim.sure and claim.value > 0
 
     @cached_property
-    def total(self) -> float | None:
+    def total(self) -> Number:
         """The relative CTR of both buckets together, at the site's own split of the traffic."""
-        deploy, learn = self.ctr().value, self.ctr(LEARNING).value
-        if deploy is None or learn is None:
-            return None
-        return self.learning_share * learn + (1 - self.learning_share) * deploy
+        return number_of(mean_relative_ctr(total_buckets(self.outcomes, self.learning_share)))
 
     @cached_property
-    def random_ctr(self) -> float:
-        """The random policy's CTR on the evaluation log."""
-        bucket = self.buckets[DEPLOYMENT][0]
-        return bucket.ctr / bucket.relative_ctr if bucket.relative_ctr else math.nan
+    def exploration(self) -> ExplorationCost:
+        """What exploring costs at that split."""
+        return exploration_cost(
+            self.buckets[DEPLOYMENT], self.buckets[LEARNING], self.learning_share
+        )
 
     @cached_property
     def days(self) -> tuple[tuple[str, float], ...]:
@@ -279,4 +278,4 @@ def significant(lift: Number) -> bool:
 
 
 def _total(each: Candidate) -> float:
-    return 0.0 if each.total is None else each.total
+    return 0.0 if each.total.value is None else each.total.value

@@ -67,7 +67,7 @@ def _cell(candidate: Candidate, size: float, base: Candidate) -> Cell:
         paper_learn=paper[1],
         paper_deploy_lift=paper[2],
         paper_learn_lift=paper[3],
-        total=candidate.total,
+        total=candidate.total.value,
         true_deploy=candidate.truth(),
         true_learn=candidate.truth(LEARNING),
         day_sd=spread(candidate.days),
