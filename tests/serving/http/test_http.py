@@ -122,8 +122,8 @@ def test_decide_then_pay(client: ts.Client) -> None:
     assert 0 < made.propensity <= 1
     assert not client.feedback(made.decision, 1).repeated
     assert client.feedback(made.decision, 1).repeated
-    with pytest.raises(ApiError, match=r"payoff is 1\.0, not 2\.0"):
-        client.feedback(made.decision, 2)
+    with pytest.raises(ApiError, match=r"payoff is 1\.0, not 0\.5"):
+        client.feedback(made.decision, 0.5)
 
 
 def test_arrays_are_answered_one_by_one(served: Served) -> None:

@@ -78,7 +78,7 @@ def test_a_model_taught_from_the_export_is_the_services_own(tmp_path: Path) -> N
         await add_articles(service, 3)
         random = np.random.default_rng(5)
         for each in await visits(service, 200, paid=0.0):
-            payoff = float(random.normal())
+            payoff = float(random.random())
             await service.feedback(FeedbackRequest(decision=each.decision, payoff=payoff))
         export(service.journal, tmp_path / "log", "front")
         return dict(service.state.pools["front"].policy.model.learned())
