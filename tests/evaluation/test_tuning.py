@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 import pytest
@@ -25,8 +27,21 @@ def log() -> ts.EventLog:
     return world(seed=1).log(6_000, changing_pools(12, 5, 8, seed=2), np.random.default_rng(3))
 
 
+@pytest.fixture(scope="module")
+def clear() -> ts.EventLog:
+    """One of four articles is best by far: every exploration finds it, and then only costs."""
+    random = np.random.default_rng(5)
+    shown = random.integers(4, size=20_000)
+    clicked = random.random(20_000) < np.array([0.5, 0.1, 0.1, 0.1])[shown]
+    ids = list("abcd")
+    return ts.EventLog.from_arrays(
+        np.ones((20_000, 1)), [ids], [0] * 20_000, [ids[i] for i in shown], clicked
+    )
+
+
 def test_a_point_is_the_replay_with_that_parameter(log: ts.EventLog) -> None:
-    tuning = ts.tune("linucb-disjoint", log, grid=[0.1, 1.0], sizes=[1.0, 0.3], ridge=2.0, seed=4)
+    grid: dict[str, Any] = {"grid": [0.1, 1.0], "sizes": [1.0, 0.3], "ridge": 2.0, "repeats": 1}
+    tuning = ts.tune("linucb-disjoint", log, seed=4, **grid)
     for point in tuning.points:
         policy = ts.policy("linucb-disjoint", alpha=point.parameter, ridge=2.0, seed=4)
         result = ts.replay(policy, log, size=point.size, seed=4)
@@ -35,13 +50,76 @@ def test_a_point_is_the_replay_with_that_parameter(log: ts.EventLog) -> None:
         assert point.outcomes[0].by_article == result.by_article
 
 
-def test_the_best_is_the_highest_in_the_bucket_tuned_on(log: ts.EventLog) -> None:
-    for on in ("deployment", "learning"):
-        tuning = ts.tune("egreedy", log, grid=[0.05, 0.5, 1.0], on=on)
-        best = getattr(tuning.best(), on).value
-        assert best == max(getattr(point, on).value for point in tuning.curve())
-    chosen = tuning.table().filter(tuning.table()["chosen"])
-    assert chosen["epsilon"].to_pylist() == [tuning.best().parameter] * 2
+def test_what_decides_is_the_total_at_the_users_split_unless_a_bucket_is_named(
+    clear: ts.EventLog,
+) -> None:
+    grid = [0.05, 0.2, 0.5, 1.0]
+    for share in (0.0, 0.1, 1.0):
+        tuning = ts.tune("egreedy", clear, grid=grid, learning_share=share)
+        assert tuning.on == "total"
+        for point in tuning.points:
+            mixed = (1 - share) * point.deployment.value + share * point.learning.value
+            assert point.total.value == pytest.approx(mixed, rel=1e-3)
+            assert point.exploration.learning_share == share
+    same = ts.tune("egreedy", clear, grid=grid, on="learning")
+    assert same.best().parameter == tuning.best().parameter == 0.05
+    chosen = same.table().filter(same.table()["chosen"])
+    assert chosen["epsilon"].to_pylist() == [0.05] * 3
+
+
+def test_the_recommendation_is_not_the_luckiest_point() -> None:
+    """Where every value earns the same, the highest point looks 4 % better; what is expected no."""
+    random = np.random.default_rng(0)
+    own, expected = [], []
+    for _ in range(8):
+        shown = random.choice(["a", "b", "c"], 3_000)
+        log = ts.EventLog.from_arrays(
+            np.ones((3_000, 1)), [["a", "b", "c"]], [0] * 3_000, shown, random.random(3_000) < 0.1
+        )
+        tuning = ts.tune("ucb", log, engine="serial")
+        own.append(tuning.highest().total.value)
+        expected.append(tuning.expected().value)
+    assert np.mean(own) > 1.03
+    assert abs(np.mean(expected) - 1) < 0.03
+
+
+@pytest.mark.parametrize("on", ["total", "deployment"])
+def test_values_that_cannot_be_told_apart_go_to_the_one_that_costs_less_while_learning(
+    clear: ts.EventLog, on: str
+) -> None:
+    tuning = ts.tune("egreedy", clear, grid=[0.05, 0.2, 0.5, 0.8], on=on)
+    least, most = tuning.curve()[0], tuning.curve()[-1]
+    assert least.deployment.interval.low < most.deployment.value < least.deployment.interval.high
+    assert least.learning.interval.low > most.learning.interval.high
+    assert tuning.best() is least
+    assert tuning.differs() == (on == "total")  # the total knows what learning costs
+    assert least.exploration.clicks.value < most.exploration.clicks.value
+
+
+def test_the_best_at_the_edge_is_said_and_more_values_are_tried(clear: ts.EventLog) -> None:
+    given = ts.tune("egreedy", clear, grid=[0.5, 0.8], on="learning")
+    assert given.at_edge() == ("epsilon",)
+    assert given.widened == ()  # the values were the user's own
+    random = np.random.default_rng(1)
+    users = np.column_stack([random.normal(0, 0.3, (8_000, 4)), np.ones(8_000)])
+    best = (users[:, :4] @ random.normal(0, 1, (4, 5))).argmax(axis=1)
+    shown, ids = random.integers(5, size=8_000), list("abcde")
+    sharp = ts.EventLog.from_arrays(
+        users, [ids], [0] * 8_000, [ids[i] for i in shown], (shown == best).astype(float)
+    )
+    default = ts.tune("linucb-disjoint", sharp)
+    # Payoffs without noise need no prior: the lowest ridge of the default grid is the best of it.
+    assert "ridge" in default.widened
+    assert 0.1 in {point.parameters["ridge"] for point in default.points}
+
+
+def test_the_ridge_is_searched_by_default(log: ts.EventLog) -> None:
+    tuning = ts.tune("linucb-disjoint", log[:2_000])
+    ridges = {point.parameters["ridge"] for point in tuning.points}
+    assert ridges >= {1.0, 10.0, 100.0}
+    assert {len(point.outcomes) for point in tuning.points} == {3}
+    fixed = ts.tune("linucb-disjoint", log, ridge=2.0, grid=[0.1, 0.4])
+    assert {point.parameters["ridge"] for point in fixed.points} == {2.0}
 
 
 def test_small_sizes_are_run_with_three_seeds() -> None:
@@ -79,7 +157,7 @@ def test_an_outcome_comes_back_from_json_to_the_bit(log: ts.EventLog) -> None:
 
 def test_a_warm_policy_is_tuned_with_its_offset(log: ts.EventLog) -> None:
     offset = ts.fit_offset(log[:1000]).table(log.articles)
-    point = ts.tune("ucb-warm", log, grid=[0.2], offset=offset).best()
+    point = ts.tune("ucb-warm", log, grid=[0.2], offset=offset, repeats=1).best()
     result = ts.replay(ts.policy("ucb-warm", alpha=0.2, offset=offset), log)
     assert point.deployment.value == pytest.approx(result.deployment.relative_ctr, rel=1e-12)
 
@@ -96,7 +174,7 @@ def test_progress_reaches_the_whole(log: ts.EventLog) -> None:
     ts.tune(
         "ucb", log, grid=[0.1, 0.2], progress=lambda done, total: reported.append((done, total))
     )
-    assert reported == [(1.0, 2.0), (2.0, 2.0)]
+    assert reported == [(float(done), 6.0) for done in range(1, 7)]
 
 
 def test_an_average_over_equal_seeds_is_one_of_them(log: ts.EventLog) -> None:
@@ -163,9 +241,16 @@ def test_a_lift_compares_seed_by_seed(log: ts.EventLog) -> None:
     ("arguments", "message"),
     [
         ({"policy": "random"}, "no policy to tune is called 'random'; there are egreedy"),
-        ({"policy": "ucb", "on": "both"}, "on must be 'deployment' or 'learning', got 'both'"),
+        (
+            {"policy": "ucb", "on": "both"},
+            "on must be 'total', 'deployment' or 'learning', got 'both'",
+        ),
         ({"policy": "ucb", "sizes": [0.0]}, r"a size is above 0 and at most 1, got 0\.0"),
-        ({"policy": "ucb", "repeats": 0}, "repeats must be at least 1, got 0"),
+        (
+            {"policy": "ucb", "repeats": 0},
+            "repeats must be at least 1: how many seeds to run, got 0",
+        ),
+        ({"policy": "ucb", "learning_share": 2}, "learning_share must be between 0 and 1"),
         ({"policy": "ucb", "ridges": [1.0]}, "policy 'ucb' has no ridge to search"),
         ({"policy": "ucb", "grid": []}, "a grid needs at least one value"),
         ({"policy": "ucb", "engine": "spark"}, "engine must be one of"),

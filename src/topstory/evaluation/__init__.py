@@ -2,6 +2,7 @@
 
 from topstory.evaluation.comparison import Comparison, compare
 from topstory.evaluation.exploration import ExplorationCost, exploration_cost, total_bucket
+from topstory.evaluation.grids import grid_runs
 from topstory.evaluation.intervals import Interval
 from topstory.evaluation.lift import Lift, lift
 from topstory.evaluation.mean_bucket import MeanBucket
@@ -15,7 +16,8 @@ from topstory.evaluation.run import Outcome, Run
 from topstory.evaluation.run_errors import RANDOM
 from topstory.evaluation.runs import cost, play_all
 from topstory.evaluation.simultaneous import Claim, simultaneous_lifts
-from topstory.evaluation.tuning import Point, Tuning, grid_runs, tune, tuning_of
+from topstory.evaluation.tuning import tune
+from topstory.evaluation.tuning_curves import Point, Tuning, tuning_of
 from topstory.evaluation.warm_start import WarmStart, warm_start
 from topstory.evaluation.winner import shrunk_relative_ctrs
 

@@ -33,6 +33,11 @@ class Estimate(NamedTuple):
     value: float
     interval: Interval
 
+    @classmethod
+    def unknown(cls) -> Estimate:
+        """Nothing is known."""
+        return cls(float("nan"), NOTHING_KNOWN)
+
 
 def check_repeats(repeats: int) -> None:
     """Refuse what is not a number of seeds."""
@@ -58,23 +63,34 @@ def mean_lift(
     return Estimate(value - 1, Interval(low - 1, high - 1))
 
 
+def log_variance(buckets: Sequence[Bucket]) -> float:
+    """The variance of the logarithm of the mean relative CTR; nan if nothing is known."""
+    found = _mean_log_ratio([(b.sums, b.log_sums) for b in buckets])
+    return float("nan") if found is None else found.variance
+
+
 def _ratio(pairs: Sequence[tuple[Floats, Floats]], level: float = 0.95) -> Estimate:
     if not pairs:
         raise ValueError("there is nothing to average: no run was given")
+    found = _mean_log_ratio(pairs)
+    if found is None:
+        return Estimate.unknown()
+    value = float(np.exp(found.value))
+    return Estimate(value, found.interval(level) if found.variance else Interval(value, value))
+
+
+def _mean_log_ratio(pairs: Sequence[tuple[Floats, Floats]]) -> LogRatio | None:
     ours = np.sum([sums for sums, _ in pairs], axis=0)
     theirs = np.sum([base for _, base in pairs], axis=0)
     together = log_ratio_of(ours, theirs)
     if together is None:
-        return Estimate(float("nan"), NOTHING_KNOWN)
+        return None
     seeds = [found for pair in pairs if (found := log_ratio_of(*pair)) is not None]
-    value = float(np.exp(together.value))
     if len(seeds) < 2:
-        return Estimate(value, together.interval(level))
+        return together
     luck = float(np.var([each.value for each in seeds], ddof=1)) / len(seeds)
     both = Variance(together.variance, together.freedom) + Variance(luck, len(seeds) - 1)
-    if not both.value:
-        return Estimate(value, Interval(value, value))
-    return Estimate(value, LogRatio(together.value, *both).interval(level))
+    return LogRatio(together.value, *both)
 
 
 def log_ratio_of(ours: Floats, theirs: Floats) -> LogRatio | None:

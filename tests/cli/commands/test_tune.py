@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.cli.running import answer, run
+from tests.cli.running import answer, run, words
 from tests.features.worlds import little_log
 
 import topstory as ts
@@ -24,13 +24,25 @@ def test_it_prints_what_tune_finds(logs: Path) -> None:
         for point, found in zip(curve["points"], tuning.curve(curve["size"]), strict=True):
             assert point["deployment"]["relative_ctr"] == found.deployment.value
             assert point["learning"]["interval"] == list(found.learning.interval)
-            assert point["repeats"] == (3 if curve["size"] == 0.05 else 1)
+            assert point["repeats"] == 3
+            assert point["total"]["relative_ctr"] == found.total.value
+            assert point["clicks_per_100000"] == found.exploration.clicks.value
+        expected = tuning.expected(curve["size"])
+        assert curve["expected"]["relative_ctr"] == expected.value
+        assert curve["expected"]["interval"] == list(expected.interval)
+        assert curve["at_edge"] == ["alpha"]
+    assert (report["on"], report["learning_share"]) == ("total", 0.1)
 
 
 def test_it_prints_the_curve_and_the_choice(logs: Path) -> None:
     printed = run("tune", logs / "uniform", "--policy", "egreedy-seg", "--grid", "0.1,0.5").stdout
     assert "ε-greedy (seg)" in printed
-    assert "Best in the deployment bucket: epsilon 0." in printed
+    text = words(printed)
+    assert "Use epsilon 0." in text
+    assert "times as much as random articles over both buckets (95 % interval" in text
+    assert "exploring costs" in text
+    assert "at the edge of what was tried for epsilon" in text
+    assert "over the clicks of this log, and the learning path (3 seeds)" in text
 
 
 def test_a_warm_policy_takes_offsets_from_another_log_or_the_first_tenth(logs: Path) -> None:
@@ -44,21 +56,22 @@ def test_a_warm_policy_takes_offsets_from_another_log_or_the_first_tenth(logs: P
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "words"),
+    ("arguments", "status", "said"),
     [
         (("--policy", "random"), 1, "no policy to tune is called 'random'"),
         (("--policy", "ucb", "--grid", "much"), 2, "numbers separated by commas"),
         (("--policy", "ucb", "--warm-from", "x"), 2, "does not apply to ucb"),
-        (("--policy", "ucb", "--on", "both"), 1, "on must be 'deployment' or 'learning'"),
+        (("--policy", "ucb", "--on", "both"), 1, "on must be 'total', 'deployment' or"),
+        (("--policy", "ucb", "--learning-share", "2"), 2, "less than or equal to 1"),
         (("--policy", "ucb", "--engine", "spark"), 1, "engine must be one of serial, local, ray"),
         (("--policy", "ucb", "--address", "auto"), 1, "it means nothing to 'local'"),
     ],
 )
 def test_wrong_usage_is_an_error(
-    logs: Path, arguments: tuple[str, ...], status: int, words: str
+    logs: Path, arguments: tuple[str, ...], status: int, said: str
 ) -> None:
     result = run("tune", logs / "uniform", *arguments, status=status)
-    assert words in " ".join(result.stderr.replace("│", " ").split())
+    assert said in " ".join(result.stderr.replace("│", " ").split())
 
 
 def test_a_log_that_is_not_uniform_gives_one_warning(logs: Path) -> None:
@@ -71,8 +84,9 @@ def test_without_a_click_no_value_is_called_the_best(tmp_path: Path, logs: Path)
     replace(log, payoff=0 * log.payoff).write(tmp_path / "log")
     arguments = ("tune", tmp_path / "log", "--policy", "ucb", "--grid", "0.1,0.5")
     printed = run(*arguments).stdout
-    assert "Best" not in printed
-    assert "no clicks in the deployment bucket" in printed
+    assert "Use alpha" not in printed
+    assert "no clicks over both buckets" in printed
+    assert "no clicks in the deployment bucket" in run(*arguments, "--on", "deployment").stdout
     points = answer(*arguments)["curves"][0]["points"]
     assert [point["chosen"] for point in points] == [False, False]
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topstory.cli.arguments import Address, AsJson, Bucket, EngineName, LogFolder, Repeats, Seed
+from topstory.cli.arguments import Address, AsJson, EngineName, LearningShare, LogFolder, Seed
 from topstory.cli.policy_options import TUNABLE
 from topstory.policies.registry import TUNED
 
 if TYPE_CHECKING:
-    from topstory.cli.reports.tune import CurveReport, TuneReport
+    from topstory.cli.reports.tune import TuneReport
 
 
 def tune(
@@ -25,7 +25,9 @@ def tune(
     grid: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,…", help=f"Values of {' or '.join(TUNED)} to try. Default: eight values."
+            metavar="A,B,…",
+            help=f"Values of {' or '.join(TUNED)} to try. Default: eight values, or three with "
+            "a ridge, and more beyond the edge if the best one is there.",
         ),
     ] = None,
     sizes: Annotated[
@@ -35,12 +37,24 @@ def tune(
             help="Shares of retained events to learn from; each is tuned separately.",
         ),
     ] = "1",
-    on: Bucket = "deployment",
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="What decides: total (of both buckets), deployment (as in the paper) or learning.",
+        ),
+    ] = "total",
+    learning_share: LearningShare = 0.1,
     ridge: Annotated[
         str | None,
-        typer.Option(metavar="R,S,…", help="disjoint, hybrid: values of the ridge to try as well."),
+        typer.Option(
+            metavar="R,S,…",
+            help="disjoint, hybrid: values of the ridge to try as well. Default: 1, 10 and 100.",
+        ),
     ] = None,
-    repeats: Repeats = None,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of seeds to average.")
+    ] = 3,
     seed: Seed = 0,
     warm_from: Annotated[
         Path | None,
@@ -54,11 +68,12 @@ def tune(
     address: Address = None,
     json: AsJson = False,
 ) -> None:
-    """Find the best parameter of a policy: replay it with each value of a grid.
+    """Recommend the parameter of a policy: replay it with each value of a grid.
 
-    The highest CTR of the deployment bucket decides, as in the paper, separately for each data
-    size. Each relative CTR comes with its 95 % interval, which does not correct for picking the
-    best of many values.
+    What a site earns over both buckets decides, with a share of its visits learning, separately for
+    each data size. The highest point of a noisy curve is partly luck, so all points are read
+    together, and values that cannot be told apart go to the one that costs less while learning.
+    Judge the result on another log.
     """
     import topstory as ts
     from topstory.cli.arguments import inapplicable, parse_numbers
@@ -67,7 +82,7 @@ def tune(
     from topstory.cli.output.warnings import printed_warnings, warn_if_no_features
     from topstory.cli.reports.tune import tune_report
     from topstory.engines import engine as named_engine
-    from topstory.evaluation.tuning import parameter_name
+    from topstory.evaluation.grids import parameter_name
     from topstory.evaluation.warm_start import needs_offset, warm_start
 
     parameter_name(policy)
@@ -92,6 +107,7 @@ def tune(
             ridges=ridges,
             sizes=shares or [1.0],
             on=on,
+            learning_share=learning_share,
             repeats=repeats,
             seed=seed,
             engine=named_engine(engine, address=address),
@@ -109,11 +125,14 @@ def _show(report: "TuneReport") -> None:
     from topstory.cli.output.consoles import stdout_console
     from topstory.cli.output.numbers import count, interval, number
     from topstory.cli.output.tables import plain_table
+    from topstory.cli.reports.replay import interval_scope
 
     console = stdout_console()
     for curve in report.curves:
         named = list(curve.points[0].parameters)
-        table = plain_table(*named, "deployment", "learning", title=_title(report, curve.size))
+        table = plain_table(
+            *named, *("deployment", "learning", "total", "cost"), title=_title(report, curve.size)
+        )
         for point in curve.points:
             table.add_row(
                 *(f"{point.parameters[name]:g}" for name in named),
@@ -121,25 +140,20 @@ def _show(report: "TuneReport") -> None:
                     f"{number(bucket.relative_ctr, 3)} {interval(bucket.interval, 2)}".strip()
                     for bucket in (point.deployment, point.learning)
                 ),
+                number(point.total.relative_ctr, 3),
+                number(point.clicks_per_100000, 0),
                 style="bold" if point.chosen else None,
             )
         console.print(table)
-        console.print(f"\n{_best(report, curve)}\n", style="bold")
+        console.print(f"\n{curve.advice}\n", style="bold", soft_wrap=True)
     seeds = max(point.repeats for curve in report.curves for point in curve.points)
     console.print(
-        f"{count(report.events, 'event')}. Relative CTRs with 95 % intervals"
-        + (f", averaged over up to {seeds} seeds." if seeds > 1 else "."),
+        f"{count(report.events, 'event')}. Relative CTRs with 95 % intervals over the "
+        f"{interval_scope(seeds)}. Total: both buckets with {report.learning_share:.0%} of visits "
+        "learning (--learning-share). Cost: clicks in 100,000 visits that exploring loses there.",
         style="dim",
         soft_wrap=True,
     )
-
-
-def _best(report: "TuneReport", curve: "CurveReport") -> str:
-    for point in curve.points:
-        if point.chosen:
-            listed = ", ".join(f"{name} {value:g}" for name, value in point.parameters.items())
-            return f"Best in the {report.on} bucket: {listed}"
-    return f"There were no clicks in the {report.on} bucket, so no value is known to be best."
 
 
 def _title(report: "TuneReport", size: float) -> str:

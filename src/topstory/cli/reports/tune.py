@@ -10,6 +10,8 @@ from msgspec import Meta
 
 from topstory.cli.reports.finite import Ends, MaybeFloat, finite, finite_ends
 
+TOTAL = "total"
+
 if TYPE_CHECKING:
     from topstory.evaluation import Estimate, Point, Tuning
 
@@ -29,11 +31,17 @@ class PointReport(msgspec.Struct, frozen=True):
     ]
     deployment: Annotated[EstimateReport, Meta(description="served greedily, not learned from")]
     learning: Annotated[EstimateReport, Meta(description="explored and learned from")]
+    total: Annotated[
+        EstimateReport, Meta(description="both buckets, with `learning_share` of visits learning")
+    ]
+    clicks_per_100000: Annotated[
+        MaybeFloat, Meta(description="fewer clicks in 100,000 visits than without exploring")
+    ]
     repeats: Annotated[int, Meta(description="number of seeds averaged")]
     seconds: Annotated[float, Meta(description="duration of their replays, added up")]
     chosen: Annotated[
         bool,
-        Meta(description="whether it is the best of its curve; no point is if nothing was clicked"),
+        Meta(description="whether it is recommended; no point is if nothing was clicked"),
     ]
 
 
@@ -42,6 +50,15 @@ class CurveReport(msgspec.Struct, frozen=True):
 
     size: Annotated[float, Meta(description="share of retained events that was learned from")]
     points: Annotated[tuple[PointReport, ...], Meta(description="in the order of the grid")]
+    expected: Annotated[
+        EstimateReport | None,
+        Meta(description="what the recommended point earns, without the luck of being chosen"),
+    ]
+    at_edge: Annotated[
+        tuple[str, ...], Meta(description="parameters recommended at the edge of what was tried")
+    ]
+    sure: Annotated[bool, Meta(description="whether any other point is surely worse")]
+    advice: Annotated[str, Meta(description="the recommendation in words")]
 
 
 class TuneReport(msgspec.Struct, frozen=True):
@@ -53,7 +70,11 @@ class TuneReport(msgspec.Struct, frozen=True):
     events: Annotated[int, Meta(description="events in each replay")]
     policy: Annotated[str, Meta(description="its name in topstory")]
     paper: Annotated[str, Meta(description="its name in the paper")]
-    on: Annotated[str, Meta(description="bucket whose CTR decides")]
+    on: Annotated[str, Meta(description="what decides: `total`, `deployment` or `learning`")]
+    learning_share: Annotated[float, Meta(description="share of visits that learn, in `total`")]
+    widened: Annotated[
+        tuple[str, ...], Meta(description="parameters of which more values were tried")
+    ]
     curves: Annotated[tuple[CurveReport, ...], Meta(description="one for each data size")]
 
 
@@ -69,22 +90,61 @@ def tune_report(log: str, events: int, tuning: Tuning) -> TuneReport:
         policy=tuning.policy,
         paper=REGISTRY[tuning.policy].paper,
         on=tuning.on,
-        curves=tuple(
-            CurveReport(
-                size,
-                tuple(
-                    _point(point, point is tuning.best(size) and _known(point, tuning.on))
-                    for point in tuning.curve(size)
-                ),
-            )
-            for size in tuning.sizes
-        ),
+        learning_share=tuning.learning_share,
+        widened=tuning.widened,
+        curves=tuple(_curve(tuning, size) for size in tuning.sizes),
     )
 
 
-def _known(point: Point, bucket: str) -> bool:
-    estimate: Estimate = getattr(point, bucket)
-    return math.isfinite(estimate.value)
+def _curve(tuning: Tuning, size: float) -> CurveReport:
+    best = tuning.best(size)
+    known = math.isfinite(getattr(best, tuning.on).value)
+    expected = _estimate(tuning.expected(size)) if known else None
+    at_edge, sure = tuning.at_edge(size), known and tuning.differs(size)
+    return CurveReport(
+        size=size,
+        points=tuple(_point(point, known and point is best) for point in tuning.curve(size)),
+        expected=expected,
+        at_edge=at_edge if known else (),
+        sure=sure,
+        advice=_advice(tuning, size, expected, sure),
+    )
+
+
+def _advice(tuning: Tuning, size: float, expected: EstimateReport | None, sure: bool) -> str:
+    """One recommendation, and why."""
+    what = {TOTAL: "over both buckets"}.get(tuning.on, f"in the {tuning.on} bucket")
+    if expected is None:
+        return f"There were no clicks {what}, so no value is known to be best."
+    best, highest = tuning.best(size), tuning.highest(size)
+    ends = expected.interval
+    between = "" if ends is None else f" (95 % interval {ends[0]:.2f} to {ends[1]:.2f})"
+    sentences = [
+        f"Use {_listed(best)}: it earns {expected.relative_ctr:.2f} times as much as random "
+        f"articles {what}{between}, and exploring costs {best.exploration.clicks.value:.0f} clicks "
+        "in 100,000 visits."
+    ]
+    if not sure:
+        sentences.append("No other value is surely worse: a longer log may tell them apart.")
+    elif best is not highest:
+        own = getattr(highest, tuning.on).value
+        sentences.append(
+            f"{_listed(highest).capitalize()} is higher on its own ({own:.2f}), which all values "
+            "together do not bear out."
+            if tuning.on != "deployment"
+            else f"{_listed(highest).capitalize()} is higher ({own:.2f}), but not surely, and "
+            f"earns {highest.learning.value:.2f} while learning, not {best.learning.value:.2f}."
+        )
+    if edges := tuning.at_edge(size):
+        sentences.append(
+            f"This is at the edge of what was tried for {' and '.join(edges)}: try values beyond "
+            "it too."
+        )
+    return " ".join(sentences)
+
+
+def _listed(point: Point) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in point.parameters.items())
 
 
 def _point(point: Point, chosen: bool) -> PointReport:
@@ -92,6 +152,8 @@ def _point(point: Point, chosen: bool) -> PointReport:
         parameters=dict(point.parameters),
         deployment=_estimate(point.deployment),
         learning=_estimate(point.learning),
+        total=_estimate(point.total),
+        clicks_per_100000=finite(point.exploration.clicks.value),
         repeats=len(point.outcomes),
         seconds=sum(outcome.seconds for outcome in point.outcomes),
         chosen=chosen,
