@@ -16,11 +16,12 @@ import pandas as pd
 import pytest
 from benchmarks import ROOT
 from benchmarks.yahoo import write_r6a
+from tests.events.making import same_events
 
 from topstory.events import EventLog
 from topstory.events.formats.faults import BLANK_PROPENSITY, MAX_SHOWN_CHARACTERS, BadRow, Faults
 from topstory.events.formats.importing import import_log
-from topstory.events.formats.pipeline.sources import TRUNCATED
+from topstory.events.formats.pipeline.sources import DAMAGED, TRUNCATED
 from topstory.events.formats.pipeline.validation import ParsedRows, RejectedRow
 from topstory.events.formats.registry import reader
 
@@ -147,6 +148,87 @@ def test_a_truncated_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     report = import_log("r6a", [cut, plain], tmp_path / "log")
     assert 2_000 < report.events < 4_000
     assert report.skipped == {TRUNCATED: 1}
+
+
+class TestDamagedGzip:
+    """Nothing that a failing checksum covers is imported, and the loss is counted in bytes."""
+
+    def part(self, folder: Path, seed: int, events: int = 300) -> bytes:
+        write_r6a(folder / "part.txt", events, seed)
+        return (folder / "part.txt").read_bytes()
+
+    def test_no_untrue_row_is_ever_imported(self, tmp_path: Path) -> None:
+        """Single bits that flip, anywhere: the import fails, or every event is true."""
+        random, text = np.random.default_rng(0), self.part(tmp_path, 0)
+        file, whole = tmp_path / "day.gz", gzip.compress(text)
+        file.write_bytes(whole)
+        import_log("r6a", file, tmp_path / "log")
+        true, failed = EventLog.read(tmp_path / "log"), 0
+        for at in random.integers(10, len(whole), 100).tolist():
+            flipped = bytearray(whole)
+            flipped[at] ^= 1 << int(random.integers(8))
+            file.write_bytes(flipped)
+            try:
+                import_log("r6a", file, tmp_path / "flipped")
+            except ValueError:
+                failed += 1
+                continue
+            log = EventLog.read(tmp_path / "flipped")
+            assert same_events(log, true[: len(log)])
+        assert failed >= 95  # a few look truncated, and are read as far as they go
+
+    def test_members_before_the_damage_count(self, tmp_path: Path) -> None:
+        text = [self.part(tmp_path, seed) for seed in range(3)]
+        members = [gzip.compress(each) for each in text]
+        broken = bytearray(members[1])
+        broken[len(broken) // 2] ^= 4
+        file, good = tmp_path / "day.gz", tmp_path / "good.txt"
+        file.write_bytes(members[0] + bytes(broken) + members[2])
+        good.write_bytes(text[0])
+        lost, read = len(members[1]) + len(members[2]), list[int]()
+        with pytest.raises(ValueError, match=rf"day\.gz: the gzip file is damaged.* {lost:,} of"):
+            import_log("r6a", file, tmp_path / "log")
+        assert not (tmp_path / "log").exists()
+        report = import_log("r6a", file, tmp_path / "log", max_bad=0.9, progress=read.append)
+        assert (report.events, report.lost_bytes) == (300, lost)
+        assert 0 < sum(read) <= report.bytes  # what was read in vain does not count
+        assert report.skipped == {DAMAGED: 1}
+        assert report.first[DAMAGED].line == 301
+        import_log("r6a", good, tmp_path / "expected")
+        logs = [EventLog.read(tmp_path / name) for name in ("log", "expected")]
+        assert same_events(*logs)
+        with pytest.raises(BadRow, match=r"day\.gz: the gzip file is damaged"):
+            import_log("r6a", file, tmp_path / "log", strict=True, max_bad=0.9)
+
+    def test_a_small_share_of_many_files_may_be_damaged(self, tmp_path: Path) -> None:
+        good, bad = tmp_path / "good.txt", tmp_path / "bad.gz"
+        good.write_bytes(self.part(tmp_path, 1, 4000))
+        broken = bytearray(gzip.compress(self.part(tmp_path, 0, 40)))
+        broken[-5] ^= 1  # the checksum itself
+        bad.write_bytes(broken)
+        report = import_log("r6a", [good, bad], tmp_path / "log")
+        assert (report.events, report.lost_bytes) == (4000, len(broken))
+        assert report.lost_bytes < 0.01 * report.bytes
+
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_lines_that_are_parsed_in_python(self, workers: int, tmp_path: Path) -> None:
+        row = b'{"user": [1], "pool": ["a"], "shown": "a", "payoff": 0}\n'
+        broken = bytearray(gzip.compress(row * 100))
+        broken[-5] ^= 1
+        file = tmp_path / "events.jsonl.gz"
+        file.write_bytes(gzip.compress(row * 50) + bytes(broken))
+        report = import_log("jsonl", file, tmp_path / "log", max_bad=1, workers=workers)
+        assert (report.events, report.lost_bytes) == (50, len(broken))
+
+    def test_tables(self, tmp_path: Path) -> None:
+        broken = bytearray(gzip.compress(b"1,a,a,0\n" * 100))
+        broken[-5] ^= 1
+        file, none = tmp_path / "events.csv.gz", tmp_path / "none.csv.gz"
+        head = gzip.compress(b"user_x,pool,shown,payoff\n" + b"1,a,a,0\n" * 50)
+        file.write_bytes(head + bytes(broken))
+        none.write_bytes(bytes(broken))
+        report = import_log("csv", [file, none], tmp_path / "log", max_bad=1)
+        assert (report.events, report.lost_bytes) == (50, 2 * len(broken))
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl"])

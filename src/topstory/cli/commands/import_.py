@@ -31,7 +31,10 @@ def import_(
     max_bad: Annotated[
         float,
         typer.Option(
-            metavar="X", min=0, max=1, help="Fail if more than this share of the rows is bad."
+            metavar="X",
+            min=0,
+            max=1,
+            help="Fail if more than this share of the rows is bad, or of the bytes damaged.",
         ),
     ] = 0.01,
     option: Annotated[
@@ -108,6 +111,13 @@ def _show(report: "ImportReport", out: Path, console: "Console") -> None:
         markup=False,
         soft_wrap=True,
     )
+    if report.lost_bytes:
+        console.print(
+            f"\nNot read: {report.lost_bytes:,} bytes of damaged files, "
+            f"{report.lost_bytes / report.bytes:.2%} of all",
+            markup=False,
+            soft_wrap=True,
+        )
     for title, found in (
         ("Skipped", report.skipped),
         ("Left out", report.left_out),

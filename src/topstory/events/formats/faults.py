@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 MAX_SHOWN_CHARACTERS = 80  # of a bad row
@@ -53,8 +55,9 @@ class Faults:
 correct the row, or import without strict to skip such rows
     """
 
-    def __init__(self, strict: bool = False) -> None:
+    def __init__(self, strict: bool = False, intact: Mapping[str, int] | None = None) -> None:
         self.strict = strict
+        self.intact = intact or {}  # damaged file -> how many of its bytes may be read
         self.counts: dict[str, int] = {}  # reason -> rows skipped
         self.notes: dict[str, int] = {}  # remark -> rows that were kept
         self.omissions: dict[str, int] = {}  # reason -> good rows left out on purpose

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from os import PathLike, fspath
 from pathlib import Path
@@ -16,7 +16,15 @@ import msgspec
 
 from topstory.events.folder.append import Appender
 from topstory.events.folder.contents import check_replaceable
-from topstory.events.formats.faults import BLANK_PROPENSITY, CHANGED_FEATURES, Fault, Faults
+from topstory.events.formats.damage import check_loss, lost_bytes, total_bytes
+from topstory.events.formats.faults import (
+    BLANK_PROPENSITY,
+    CHANGED_FEATURES,
+    Fault,
+    Faults,
+)
+from topstory.events.formats.pipeline.sources import DamagedFile
+from topstory.events.formats.reader import FormatReader
 from topstory.events.formats.registry import reader
 from topstory.events.log import EventLog
 from topstory.files import replaced_folder
@@ -46,6 +54,7 @@ class ImportReport(msgspec.Struct, frozen=True):
     first: dict[str, Fault]  # of each of these, where it was first seen
     bytes: int  # of the files
     seconds: float
+    lost_bytes: int = 0  # of damaged files, which could not be trusted
 
     @property
     def bad(self) -> float:
@@ -72,7 +81,7 @@ def import_log(
             by name, day2 before day10.
         out: the folder; written all or nothing. An existing log is replaced.
         strict: the first bad row is an error.
-        max_bad: a larger share of bad rows is an error.
+        max_bad: a larger share of bad rows is an error, or of bytes in damaged files.
         workers: processes that parse dsjson, vw and jsonl besides this one, if more than 1; the
             log is the same. None: as many as help. They are spawned, so a script that asks for
             them must start its work under `if __name__ == "__main__":`.
@@ -94,17 +103,49 @@ def import_log(
         raise ValueError(f"workers must be at least 1, got {workers!r}")
     check_options(format, options)
     paths = find_files(files)
-    order = _FileOrder(faults := Faults(strict))
-    began, events = perf_counter(), 0
+    began, read = perf_counter(), 0
+
+    def follow(more: int) -> None:
+        nonlocal read
+        read += more
+        if progress is not None:
+            progress(more)
+
+    intact: dict[str, int] = {}
+    while True:
+        try:
+            report = _import(
+                source, paths, Path(out), Faults(strict, intact), max_bad, workers, follow, options
+            )
+            return msgspec.structs.replace(report, seconds=perf_counter() - began)
+        except DamagedFile as damage:
+            if damage.path not in paths or str(damage.path) in intact:
+                raise
+            intact[str(damage.path)] = damage.intact
+            check_loss(paths, intact, max_bad, strict)
+            follow(-read)  # start again, without what is damaged
+
+
+def _import(
+    source: FormatReader,
+    paths: Sequence[Path],
+    out: Path,
+    faults: Faults,
+    max_bad: float,
+    workers: int | None,
+    progress: Callable[[int], object],
+    options: Mapping[str, Any],
+) -> ImportReport:
+    """One attempt."""
+    format, order, events = source.name, _FileOrder(faults), 0
     count = usual_workers(format, paths) if workers is None else workers
 
     def follow(read: int) -> None:
-        if progress is not None:
-            progress(read)
+        progress(read)
         if max_bad < 0.5 and faults.bad > events + faults.omitted + MAX_EXCESS_BAD_ROWS:
             raise ValueError(_too_many_bad_rows(faults, events, format, max_bad))
 
-    with replaced_folder(Path(out), check_replaceable) as fresh, Appender(fresh) as appender:
+    with replaced_folder(out, check_replaceable) as fresh, Appender(fresh) as appender:
         # Ignored: an Iterator by its type; every reader is a generator, which closes.
         with closing(source.read(paths, faults, follow, count, **options)) as batches:  # type: ignore[type-var]
             for path, batch in batches:
@@ -133,8 +174,9 @@ def import_log(
         left_out=faults.omissions,
         noted=faults.notes,
         first=faults.first,
-        bytes=sum(path.stat().st_size for path in paths),
-        seconds=perf_counter() - began,
+        bytes=total_bytes(paths),
+        seconds=0.0,
+        lost_bytes=lost_bytes(paths, faults.intact),
     )
 
 
@@ -158,10 +200,7 @@ def usual_workers(format: str, paths: Sequence[Path]) -> int:
     >>> usual_workers("r6a", [])
     1
     """
-    if (
-        not reader(format).parallel
-        or sum(path.stat().st_size for path in paths) < MIN_PARALLEL_BYTES
-    ):
+    if not reader(format).parallel or total_bytes(paths) < MIN_PARALLEL_BYTES:
         return 1
     return min(MAX_WORKERS, process_count())
 

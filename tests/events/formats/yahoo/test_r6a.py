@@ -246,8 +246,13 @@ def test_damaged_gzip_is_a_fault(at: int, value: int) -> None:
     text = "".join(f"{LINE.replace('0.000012', f'0.{i:06}')}\n" for i in range(50)).encode()
     data = bytearray(gzip.compress(text))
     data[at] = value
-    _, faults = read("r6a", bytes(data))
-    assert data == gzip.compress(text) or faults.bad
+    if data == gzip.compress(text):
+        return
+    try:
+        _, faults = read("r6a", bytes(data))
+    except sources.DamagedFile:
+        return
+    assert sources.TRUNCATED in faults.counts
 
 
 def test_a_line_without_end_is_one_bad_row_and_takes_no_memory() -> None:

@@ -64,7 +64,9 @@ class UserCategories:
         return np.hstack([*parts, np.ones((rows, 1), np.float32)])
 
 
-def read_categories(files: Sequence[Path], progress: Progress) -> UserCategories:
+def read_categories(
+    files: Sequence[Path], progress: Progress, intact: Mapping[str, int]
+) -> UserCategories:
     """Collect them from all files; the second pass reports bad rows."""
     found: dict[str, set[str]] = {}
     own: tuple[str, ...] | None = None  # of the first file that has rows
@@ -72,7 +74,7 @@ def read_categories(files: Sequence[Path], progress: Progress) -> UserCategories
     for path in files:
         names: tuple[str, ...] | None = None
         others: tuple[str, ...] = ()
-        for table in csv_tables(path, Faults(), progress, _describes_users):
+        for table in csv_tables(path, Faults(intact=intact), progress, _describes_users):
             names = tuple(name for name in table.columns if name.startswith(USER_PREFIX))
             others = tuple(name for name in table.columns if name.startswith(AFFINITY_PREFIX))
             for name in names:

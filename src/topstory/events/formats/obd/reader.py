@@ -74,7 +74,7 @@ class ObdReader:
         items = chosen.text("item_context")
         articles = read_items(_items_of(files, items))
         half = _TwoPassProgress(progress)
-        categories = read_categories(files, half.first)
+        categories = read_categories(files, half.first, faults.intact)
 
         def wanted(name: str) -> bool:
             return name in FIELDS or name.startswith(

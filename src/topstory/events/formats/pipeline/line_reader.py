@@ -37,7 +37,7 @@ class LineReader(ABC):
     ) -> Iterator[tuple[Path, EventLog]]:
         """`FormatReader.read`."""
         descriptions = FirstDescriptions()
-        with closing(self._parsed(files, progress, workers, options)) as found:
+        with closing(self._parsed(files, progress, workers, options, faults.intact)) as found:
             for path, (events, others) in found:
                 faults.merge(others)
                 if events is not None:
@@ -55,11 +55,16 @@ class LineReader(ABC):
         return line_end(data)
 
     def _parsed(
-        self, files: Sequence[Path], progress: Progress, workers: int, options: Mapping[str, Any]
+        self,
+        files: Sequence[Path],
+        progress: Progress,
+        workers: int,
+        options: Mapping[str, Any],
+        intact: Mapping[str, int],
     ) -> Generator[tuple[Path, ParsedBlock], None, None]:
         """The parsed blocks in order, whichever process parsed them."""
         parser = self.parser(options, FirstEvent())
-        with closing(self._tasks(files, progress)) as tasks:
+        with closing(self._tasks(files, progress, intact)) as tasks:
             for path, task in tasks:
                 parsed = task if isinstance(task, ParsedBlock) else parser.parse(str(path), task)
                 yield path, parsed
@@ -71,9 +76,11 @@ class LineReader(ABC):
             with ParserProcesses(workers, make) as processes:
                 yield from processes.parse(tasks)
 
-    def _tasks(self, files: Sequence[Path], progress: Progress) -> Generator[Task, None, None]:
+    def _tasks(
+        self, files: Sequence[Path], progress: Progress, intact: Mapping[str, int]
+    ) -> Generator[Task, None, None]:
         for path in files:
-            damage = Faults()
+            damage = Faults(intact=intact)
             for block in line_blocks(path, damage, progress, self.row_end):
                 yield path, block
             if damage.bad:

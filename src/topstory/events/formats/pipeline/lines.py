@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from topstory.events.formats.faults import Faults
-from topstory.events.formats.pipeline.sources import DamagedFile, pieces
+from topstory.events.formats.pipeline.sources import CutOff, pieces
 from topstory.events.formats.reader import Progress
 
 BLOCK_BYTES = 1 << 22  # about; as Python objects they take ten times as much
@@ -60,7 +60,7 @@ def line_blocks(
     """
     number, rest, begun = 1, b"", False
     try:
-        for piece in pieces(path, progress):
+        for piece in pieces(path, progress, faults.intact.get(str(path))):
             rest += piece if begun else piece.removeprefix(BOM)
             begun = True
             if len(rest) < BLOCK_BYTES:
@@ -74,7 +74,7 @@ def line_blocks(
                     f"{path}:{number}: more than {MAX_ROW_BYTES >> 20} MB without the end of a "
                     "row; this is not a text file with one event after the other"
                 )
-    except DamagedFile as damage:
+    except CutOff as damage:
         if whole := end(rest):
             yield LineBlock(number, rest[:whole])
             number += rest.count(b"\n", 0, whole)

@@ -1,4 +1,9 @@
-"""The bytes of a file, gzipped or plain, in pieces; a damaged end costs one fault, not the file."""
+"""The bytes of a file, gzipped or plain, in pieces.
+
+A gzip file is one or more members, each with a checksum at its end. If that fails, or the member
+cannot be decompressed, any of it may be wrong, and nothing says where: `DamagedFile`. So a reader
+starts again, with what is `intact`: the members before it.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +23,15 @@ MAX_PIECES_AHEAD = 4  # decompressed in advance
 MAX_LINE_BYTES = 1 << 20  # no format has longer rows
 
 TRUNCATED = "the gzip file ends too early: what came before was read"
-DAMAGED = "the gzip file is damaged: what came before was read"
+DAMAGED = "the gzip file is damaged: what its checksums do not vouch for was not read"
 TOO_LONG = "a line of more than 1 MB"
 
 
-def pieces(path: Path, progress: Progress) -> Iterator[bytes]:
+def pieces(path: Path, progress: Progress, intact: int | None = None) -> Iterator[bytes]:
     r"""The file's bytes, decompressed if they are gzip, whatever the file's name.
 
-    Raises `DamagedFile` after the last piece that could be read.
+    Raises `DamagedFile` if they cannot be trusted; and `CutOff` after the last piece, if the file
+    breaks off, or after the `intact` bytes of a file that is known to be damaged.
 
     >>> import gzip, tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -37,7 +43,7 @@ def pieces(path: Path, progress: Progress) -> Iterator[bytes]:
         gzipped = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         if gzipped:
-            with closing(_decompressed(path)) as ahead:
+            with closing(_decompressed(path, intact)) as ahead:
                 for piece, consumed in ahead:
                     progress(consumed)
                     if piece:
@@ -48,15 +54,23 @@ def pieces(path: Path, progress: Progress) -> Iterator[bytes]:
                 yield piece
 
 
-class DamagedFile(ValueError):
-    """A compressed file that is truncated or corrupt; `reason` is for `Faults`."""
+class CutOff(ValueError):
+    """Nothing more of a compressed file can be read; `reason` is for `Faults`."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
         self.reason = reason
 
 
-def _decompressed(path: Path) -> Generator[tuple[bytes, int], None, None]:
+class DamagedFile(ValueError):
+    """A compressed file of which only the first `intact` bytes, as on disk, can be trusted."""
+
+    def __init__(self, path: Path, intact: int) -> None:
+        super().__init__(f"{path}: {DAMAGED}")
+        self.path, self.intact = path, intact
+
+
+def _decompressed(path: Path, intact: int | None) -> Generator[tuple[bytes, int], None, None]:
     """(piece, compressed bytes consumed), decompressed by a second thread, a few pieces ahead."""
     ready: queue.Queue[tuple[bytes, int] | None] = queue.Queue(MAX_PIECES_AHEAD)
     failed: list[BaseException] = []
@@ -73,7 +87,7 @@ def _decompressed(path: Path) -> Generator[tuple[bytes, int], None, None]:
 
     def work() -> None:
         try:
-            for item in _inflate(path):
+            for item in _inflate(path, intact):
                 if not put(item):
                     return
         except BaseException as error:
@@ -92,7 +106,7 @@ def _decompressed(path: Path) -> Generator[tuple[bytes, int], None, None]:
         thread.join()
 
 
-def _inflate(path: Path) -> Iterator[tuple[bytes, int]]:
+def _inflate(path: Path, intact: int | None) -> Iterator[tuple[bytes, int]]:
     from isal import igzip_lib
 
     broken: Any = igzip_lib.IsalError
@@ -100,20 +114,24 @@ def _inflate(path: Path) -> Iterator[tuple[bytes, int]]:
         data = file.read(COMPRESSED_BYTES)
         consumed = len(data)
         while data:
+            member = file.tell() - len(data)  # where it begins
+            if intact is not None and member >= intact:
+                yield b"", consumed
+                raise CutOff(path, DAMAGED)
             # A file may hold several gzip streams end to end; zeros after the last are padding.
             stream = igzip_lib.IgzipDecompressor(igzip_lib.DECOMP_GZIP)
             while not stream.eof:
                 try:
                     piece = stream.decompress(data, PIECE_BYTES)
                 except broken:
-                    raise DamagedFile(path, DAMAGED) from None
+                    raise DamagedFile(path, member) from None
                 yield piece, consumed
                 data, consumed = b"", 0
                 if stream.needs_input and not stream.eof:
                     data = file.read(COMPRESSED_BYTES)
                     consumed = len(data)
                     if not data:
-                        raise DamagedFile(path, TRUNCATED)
+                        raise CutOff(path, TRUNCATED)
             data = stream.unused_data.lstrip(b"\0")
             while not data and (more := file.read(COMPRESSED_BYTES)):
                 consumed += len(more)

@@ -80,12 +80,13 @@ class _DsjsonParser(LineParser):
         if decision.skip:
             faults.left_out(SKIPPED_LEARNING, batch.file, number, row)
             return
-        at, payoff, propensity = decision.at(), decision.payoff(), decision.propensity()
+        label = at = decision.at()
+        payoff, propensity = decision.payoff(), decision.propensity()
         pool, places = self._pools[bytes(context["_multi"])]
         fault = outcome_fault(at, len(places), payoff, propensity)
         if fault is not None:
             raise NotAnEvent(fault)
-        if decision.pdrop is not None and not 0 <= decision.pdrop < 1:
+        if decision.pdrop and not 0 <= decision.pdrop < 1:
             raise NotAnEvent(BAD_PDROP)
         if len(pool) < len(places):
             others = copies(places, at)
@@ -96,7 +97,7 @@ class _DsjsonParser(LineParser):
         self._encoding.check(pool)
         user = self._encoding.user(shared_features(context))
         micros = self._micros(decision.timestamp)
-        if decision.contradicts():
+        if decision.index is not None and label != decision.index:
             faults.note(CONTRADICTION, batch.file, number, row)
         if decision.pdrop:
             faults.note(DROPPED, batch.file, number, row)

@@ -44,10 +44,6 @@ class LoggedDecision(msgspec.Struct):
             return self.index
         raise NotAnEvent("there is no _label_Action: nothing says what was chosen")
 
-    def contradicts(self) -> bool:
-        """Whether the two labels of the chosen action name different ones."""
-        return None not in (self.action, self.index) and self.action != (self.index or 0) + 1
-
     def chance_of(self, places: Iterable[int]) -> float | None:
         """The sum of the probabilities of some actions; None if one is not recorded."""
         try:

@@ -15,7 +15,7 @@ from topstory.events.columns.positions import position_type
 from topstory.events.columns.times import LATEST, SECOND, Times
 from topstory.events.formats.faults import Faults
 from topstory.events.formats.pipeline.lines import BOM
-from topstory.events.formats.pipeline.sources import MAX_LINE_BYTES, TOO_LONG, DamagedFile, pieces
+from topstory.events.formats.pipeline.sources import MAX_LINE_BYTES, TOO_LONG, CutOff, pieces
 from topstory.events.formats.pipeline.validation import MAX_FLOAT32
 from topstory.events.formats.reader import MAX_BATCH_EVENTS, Progress
 from topstory.events.formats.yahoo.pools import (
@@ -80,7 +80,7 @@ class LineScanner(ABC):
         skipping = False  # a line that is too long
         begun = False
         try:
-            for piece in pieces(path, progress):
+            for piece in pieces(path, progress, faults.intact.get(str(path))):
                 if not begun:
                     piece, begun = piece.removeprefix(BOM), True
                 begin = 0
@@ -98,7 +98,7 @@ class LineScanner(ABC):
                 if len(rest) > MAX_LINE_BYTES:
                     faults.add(TOO_LONG, str(path), int(self.state[LINE]) + 1, rest[:200])
                     rest, skipping = b"", True
-        except DamagedFile as damage:
+        except CutOff as damage:
             # The incomplete last line counts as the bad row.
             faults.add(damage.reason, str(path), int(self.state[LINE]) + 1, rest[:200])
             return
