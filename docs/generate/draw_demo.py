@@ -41,7 +41,7 @@ def draw(found: dict[str, Any]) -> str:
         f'<text x="34" y="49" fill="{INK}">deployment bucket</text>',
         f'<rect x="170" y="38" width="12" height="12" fill="{LEARNING}"/>'
         f'<text x="188" y="49" fill="{INK}">learning bucket</text>',
-        f'<text x="320" y="49" fill="{QUIET}">line: 95 % interval; 1 = random; grey: lift over '
+        f'<text x="320" y="49" fill="{QUIET}">line: 95 % interval; grey: lift over '
         "ε-greedy not significant</text>",
         f'<path d="M{one} {TOP - 6}V{height - 22}" stroke="{QUIET}" stroke-dasharray="3 3"/>',
     ]

@@ -72,7 +72,7 @@ def test_without_clicks_the_default_is_taken_and_nothing_is_promised() -> None:
         TriedPoint("egreedy", 1.0, {"epsilon": e}, math.nan, math.nan, math.nan) for e in EPSILONS
     ]
     found = recommend(points)["egreedy", 1.0]
-    assert found.parameters == {"epsilon": 0.2}
+    assert found.parameters == {"epsilon": 0.3}
     assert math.isnan(found.value)
 
 

@@ -31,13 +31,18 @@ from topstory.policies.registry import REGISTRY
 Mask = npt.NDArray[np.bool_]
 
 PAPER_RIDGE = 1.0  # of a linear model whose parameters name none
-# Where the expected curve peaks, and how fast it falls: what it loses at e times that value.
-DEFAULTS = {"alpha": 0.4, "epsilon": 0.2, "ridge": 10.0}
-CURVATURE = {"alpha": 0.018, "epsilon": 0.018, "ridge": 0.006}
+# Where the expected curve peaks, and what it loses at e times less and at e times more.
+DEFAULTS = {"alpha": 0.5, "epsilon": 0.3, "ridge": 3.0, "shared ridge": 100.0}
+FALLS = {
+    "alpha": (0.04, 0.02),
+    "epsilon": (0.02, 0.02),
+    "ridge": (0.005, 0.005),  # of a model whose articles share nothing
+    "shared ridge": (0.003, 0.003),  # of one whose articles share what they learn
+}
 LENGTH = {"alpha": 1.2, "epsilon": 1.2, "ridge": 3.0, "size": 1.5}  # in logarithms
 # Standard deviations of the random parts, for ε or α and for the ridge.
-PARTS = {"common": 0.03, "size": 0.03, "policy": 0.03, "both": 0.015}
-RIDGE_PARTS = {"common": 0.04, "size": 0.04, "policy": 0.04, "both": 0.01}
+PARTS = {"common": 0.02, "size": 0.02, "policy": 0.02, "both": 0.01}
+RIDGE_PARTS = {"common": 0.01, "size": 0.01, "policy": 0.01, "both": 0.004}
 BELIEVED = 10  # the variance that points came with counts as so many points between two others
 UNKNOWN_VARIANCE = 0.01  # of the logarithm of a CTR about which nothing is known
 TIE = 0.003  # of CTR: less than this is no reason to prefer a value
@@ -120,8 +125,10 @@ def _pooled(points: Sequence[TriedPoint], name: str, measured: Sequence[float]) 
     size = np.log([point.size for point in points])
     policies = list(dict.fromkeys(point.policy for point in points))
     policy = np.array([policies.index(point.policy) for point in points])
-    expected = -CURVATURE[name] * (x - math.log(DEFAULTS[name])) ** 2
-    expected -= has_ridge * CURVATURE["ridge"] * (ridge - math.log(DEFAULTS["ridge"])) ** 2
+    shares = np.array([REGISTRY[point.policy].model.article_features for point in points])
+    expected = _falling(x, name) + np.where(
+        has_ridge, np.where(shares, _falling(ridge, "shared ridge"), _falling(ridge, "ridge")), 0.0
+    )
     if not known.any():
         return np.asarray(expected)
 
@@ -137,6 +144,13 @@ def _pooled(points: Sequence[TriedPoint], name: str, measured: Sequence[float]) 
     seen = prior[np.ix_(known, known)] + np.diag(_noise(points, logs, x, ridge, known)[known])
     surprise = logs[known] - centre - expected[known]
     return np.asarray(centre + expected + prior[:, known] @ np.linalg.solve(seen, surprise))
+
+
+def _falling(x: Floats, name: str) -> Floats:
+    """The expected curve: a parabola from its peak, to each side."""
+    apart = x - math.log(DEFAULTS[name])
+    below, above = FALLS[name]
+    return np.asarray(-np.where(apart < 0, below, above) * apart**2)
 
 
 def _near(places: Floats, length: float) -> Floats:

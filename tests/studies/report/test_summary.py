@@ -16,7 +16,7 @@ import topstory as ts
 from topstory.evaluation import mean_lift
 from topstory.policies import REGISTRY
 from topstory.report import Number
-from topstory.studies.report.advice import advice, cost, days
+from topstory.studies.report.advice import advice, cost, days, edge
 from topstory.studies.report.candidates import Candidate, Candidates, best, without_luck
 from topstory.studies.report.summary import _exploration
 
@@ -89,15 +89,16 @@ def test_a_lift_and_its_reverse_are_the_same_claim() -> None:
 
 
 def test_simultaneous_claims_are_fewer_than_those_of_single_intervals() -> None:
-    """Of all that is compared where users tell nothing: what is sure at once is sure alone too."""
-    found = Candidates.of(studied("nothing"))
-    base = {size: found.tuned["egreedy", size] for size in (1.0, 0.05)}
+    """Of all that is compared, in both studies together."""
+    both = [Candidates.of(studied(information)) for information in ("nothing", "much")]
     alone = at_once = 0
-    for (policy, size), each in found.tuned.items():
-        if policy != "egreedy":
-            low, high = mean_lift(each.buckets["learning"], base[size].buckets["learning"]).interval
-            alone += low > 0 or high < 0
-            at_once += bool(each.over(base[size], "learning").sure)
+    for found in both:
+        for (_, size), each in found.tuned.items():
+            base = found.tuned["egreedy", size]
+            if each is not base:
+                low, high = mean_lift(each.buckets["learning"], base.buckets["learning"]).interval
+                alone += low > 0 or high < 0
+                at_once += bool(each.over(base, "learning").sure)
     assert at_once < alone
 
 
@@ -142,6 +143,13 @@ def test_the_cost_of_exploring_is_in_clicks_and_in_the_total() -> None:
     random = deploy / (top.ctr().value or 0)
     assert top.total.value == pytest.approx((0.9 * deploy + 0.1 * learn) / random, rel=1e-3)
     assert f"earn {top.total.value:.2f} times" in sentence
+
+
+def test_the_edge_of_what_was_tried_is_said() -> None:
+    top = Candidates.of(studied("much")).advised()  # of two values, each is at the edge
+    (sentence,) = edge(top)
+    assert sentence.startswith(("Its α ", "Its ε ", "Its ridge "))
+    assert not list(edge(replace(top, at_edge=())))
 
 
 def test_a_log_without_days_does_not_say_how_they_differ() -> None:

@@ -58,6 +58,16 @@ def advice(all_data: Sequence[Candidate], top: Candidate, honest: Number) -> Ite
         )
 
 
+def edge(top: Candidate) -> Iterator[str]:
+    """Where a parameter is the lowest or the highest of those tried."""
+    if top.at_edge:
+        names = join_names([SYMBOLS.get(name, name) for name in top.at_edge])
+        yield (
+            f"Its {names} {'is' if len(top.at_edge) == 1 else 'are'} at the edge of what was "
+            "tried: values beyond it may be better."
+        )
+
+
 def cost(top: Candidate) -> Iterator[str]:
     """What exploring costs, and what both buckets earn together."""
     learn, total, clicks = top.ctr(LEARNING), top.total, top.exploration.clicks

@@ -52,6 +52,7 @@ class Candidate:
     outcomes: tuple[Outcome, ...] = field(repr=False)
     claims: Claims = field(repr=False)  # of all candidates, compared at once
     learning_share: float  # of the traffic
+    at_edge: tuple[str, ...] = ()  # parameters at the edge of what was tried
 
     @property
     def name(self) -> str:
@@ -150,6 +151,7 @@ class Candidates:
                     outcomes[cell.policy, cell.size],
                     claims,
                     share,
+                    study.recommended[cell.policy, cell.size].at_edge,
                 )
                 for cell in cells
             },

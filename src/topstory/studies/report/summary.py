@@ -14,6 +14,7 @@ from topstory.studies.report.advice import (
     baseline,
     cost,
     days,
+    edge,
     ends,
     lift_ends,
     percent,
@@ -42,6 +43,7 @@ def summary(
         sentence
         for sentences in (
             advice(most, top, without_luck(most)[top]),
+            edge(top),
             cost(top),
             truth(top, most),
             days(top),
