@@ -23,11 +23,17 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal import group_commit, postgres_connection
 from topstory.serving.journal import postgres as postgres_journal
 from topstory.serving.journal.connect import own_journal
-from topstory.serving.journal.journal import JournalError, JournalLost, JournalOwned
+from topstory.serving.journal.journal import (
+    DamagedJournal,
+    JournalError,
+    JournalLost,
+    JournalOwned,
+)
 from topstory.serving.journal.records import Entry, Paid
 from topstory.serving.service.service import Service
 from topstory.serving.state.data_folder import StartOptions, open_folder
 from topstory.serving.state.lost_tail import LostTail
+from topstory.serving.upkeep.verification import verify
 
 USER = (0.2, 0.3, 0.5, 1.0)
 
@@ -240,6 +246,26 @@ def hung(url: str) -> list[psutil.Process]:
         main = psutil.Process(pid).parent()
         assert main is not None
         return [main, *(each for each in main.children() if each.pid != pid)]
+
+
+def test_records_that_are_missing_at_the_end_are_damage(tmp_path: Path, url: str) -> None:
+    settings = postgres_config(tmp_path, url)
+
+    async def work(service: Service) -> None:
+        await add_articles(service, 2)
+        await visits(service, 5)
+
+    run(settings, work)
+    last = verify(url).last
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "DELETE FROM topstory.journal WHERE number > (SELECT min(number) "
+            "FROM topstory.journal WHERE chain IS NOT NULL AND number > 2)"
+        )
+    with pytest.raises(DamagedJournal, match=rf"records after \d+, up to {last}, are missing"):
+        verify(url)
+    with pytest.raises(DamagedJournal, match="are missing"):
+        Made(settings)
 
 
 def saved(url: str) -> None:

@@ -74,7 +74,9 @@ class ChainCheck:
             )
         self.head, self._checksums = Head(number, mark), []
 
-    def finish(self) -> None:
-        """No record follows."""
+    def finish(self, end: int = 0) -> None:
+        """No record follows, and the last one should be this at least."""
         if self._checksums:
             raise DamagedJournal(f"the batch of the last record, {self._number}, has no end")
+        if self.head.number < end:
+            raise DamagedJournal(f"records after {self.head.number}, up to {end}, are missing")

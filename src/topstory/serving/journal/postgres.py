@@ -335,6 +335,10 @@ class PostgresJournal(sql.SqlJournal):
         except psycopg.Error as error:
             raise JournalError(one_line(error)) from None
 
+    def _end(self) -> int:
+        """The number of the last record, by the row that every commit changes."""
+        return 0 if self.version == 1 else int(self._one("SELECT head FROM meta")[0])
+
     def _check_database(self) -> None:
         """PostgreSQL checks its pages by itself, if it was set up to."""
 

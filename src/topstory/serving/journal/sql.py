@@ -58,13 +58,16 @@ def rows(entries: Sequence[Entry], previous: bytes, epoch: int) -> tuple[list[Ro
     """A batch as rows, and its end. The mark is in the last row."""
     made: list[Row] = []
     checksums = []
-    for entry in entries:
+    for entry in entries:  # for every record that is written: so with few calls
         number, at, record = entry.number, entry.at, entry.record
-        decision, request = _keys(record)
         body = encode(record)
-        one = checksum(number, at, body)
-        checksums.append(one)
-        made.append((number, at, type(record).__name__, decision, request, body, one, None))
+        checksums.append(one := checksum(number, at, body))
+        if isinstance(record, Decided):
+            made.append((number, at, "Decided", None, record.request, body, one, None))
+        elif isinstance(record, Paid):
+            made.append((number, at, "Paid", record.decision, None, body, one, None))
+        else:
+            made.append((number, at, type(record).__name__, None, None, body, one, None))
     mark = mark_of(previous, epoch, checksums)
     made[-1] = (*made[-1][:-1], mark)
     return made, Head(made[-1][0], mark)
@@ -116,7 +119,7 @@ class SqlJournal(ABC):
 
     def read(self, after: int = 0) -> Iterator[tuple[Entry, Decided | None]]:
         """The records after that number; a payoff comes with its decision."""
-        chain = self._chain(after)
+        chain, end = self._chain(after), self._end()
         for row in self._stream(self._compatible(READ), after):
             number, at, _, crc, _, _, of, _, kind, decision, mark = row
             record = _checked(*row[:4])
@@ -129,7 +132,7 @@ class SqlJournal(ABC):
                 chain.add(number, crc, mark)
             yield Entry(number, at, record), decided
         if chain is not None:
-            chain.finish()
+            chain.finish(end)
 
     def history(self, before: int) -> Iterator[tuple[Entry, float | None]]:
         """All records below that number but payoffs; a decision comes with its payoff, if any."""
@@ -138,7 +141,7 @@ class SqlJournal(ABC):
 
     def check(self) -> int:
         """Check every record, and the database itself: DamagedJournal. Returns how many."""
-        chain, count = self._chain(0), 0
+        chain, end, count = self._chain(0), self._end(), 0
         for number, at, body, crc, kind, decision, request, mark in self._stream(
             self._compatible(ALL), 0
         ):
@@ -149,7 +152,7 @@ class SqlJournal(ABC):
                 chain.add(number, crc, mark)
             count += 1
         if chain is not None:
-            chain.finish()
+            chain.finish(end)
         self._check_database()
         return count
 
@@ -169,6 +172,10 @@ class SqlJournal(ABC):
         """The first decision whose payoff is a record after that number, if there is one."""
         [(found,)] = self._stream(FIRST_PAID_AFTER, number)  # it may take longer than a lookup
         return None if found is None else int(found)
+
+    def _end(self) -> int:
+        """The number of the last record, if the database notes it somewhere else, too."""
+        return 0
 
     def _chain(self, after: int) -> ChainCheck | None:
         """Checks the records after that number; None before version 2."""
