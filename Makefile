@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install develop demo browser test quick study check bench soak docs clean
+.PHONY: help install develop demo browser test quick study check bench soak chaos docs clean
 
 # The first Python on this machine that is new enough; `make PYTHON=... install` names another.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -85,6 +85,10 @@ bench: develop $(KERNELS) ## Measure the speed of replay
 
 soak: develop ## Test the service at length: fifty kill -9, generated requests, ten minutes at half of capacity
 	@SOAK_KILLS=50 SOAK_EXAMPLES=300 SOAK_SECONDS=600 $(BIN)/pytest -q -rP tests/serving
+
+chaos: develop ## Test the service with faults at random: kill -9, pauses, a hung database, takeovers
+	@SOAK_KILLS=50 $(BIN)/pytest -q -rP tests/serving/test_kill.py
+	@CHAOS_SECONDS=600 $(BIN)/pytest -q -rP -m long tests/serving/test_chaos.py
 
 docs: develop ## Build the documentation into site/
 	@$(BIN)/mkdocs build --strict --quiet --site-dir site

@@ -264,6 +264,9 @@ def test_records_that_are_missing_at_the_end_are_damage(tmp_path: Path, url: str
         )
     with pytest.raises(DamagedJournal, match=rf"records after \d+, up to {last}, are missing"):
         verify(url)
+    with pytest.raises(LostTail, match="not the one that was committed"):
+        Made(settings)
+    (tmp_path / "head").unlink()
     with pytest.raises(DamagedJournal, match="are missing"):
         Made(settings)
 

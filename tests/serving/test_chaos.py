@@ -1,0 +1,178 @@
+"""Faults at random, for an owner and a standby on PostgreSQL: what was acknowledged counts once.
+
+`make chaos` runs this for ten minutes, after fifty kills of one process and of workers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from tests.serving.journal.test_postgres import folded
+from tests.serving.journal.test_takeover import hung
+from tests.serving.making import config, visitor
+from tests.serving.processes import Served, eventually
+
+import topstory as ts
+from topstory.serving.api.errors import ApiError
+from topstory.serving.api.messages import ArticleRequest
+from topstory.serving.journal.connect import journal_of
+from topstory.serving.journal.records import Paid
+from topstory.serving.upkeep.verification import verify
+
+SECONDS = float(os.environ.get("CHAOS_SECONDS", "20"))  # `make chaos` sets 600
+CLIENTS = 8
+HASTY = "from topstory.serving.journal import postgres\npostgres.LEASE_SECONDS = 2.0"
+
+
+class Pair:
+    """Two machines that serve one journal: one owns it, the other waits."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        common: dict[str, Any] = {
+            "journal": {"url": url, "lock_seconds": 0.5, "snapshot_seconds": 1.0},
+            "signing": {"a": "ab" * 32},
+        }
+        self.url = url
+        self.machines = [Served(folder / name, HASTY, **common) for name in ("one", "two")]
+        self.owner = self.machines[0].start()
+        shutil.copytree(self.owner.data / "start", self.machines[1].data / "start")
+
+    def take_over(self) -> None:
+        """The other machine becomes the owner; this one is ended, paused or not."""
+        before, after = self.owner, next(each for each in self.machines if each is not self.owner)
+        after.options = ("--standby",)
+        self.owner = after.start()
+        assert before.process is not None
+        before.process.send_signal(signal.SIGCONT)
+        time.sleep(0.5)  # it goes on, and must not be able to write
+        before.end(signal.SIGKILL)
+
+    def end(self) -> None:
+        for each in self.machines:
+            if each.process is not None:
+                each.process.send_signal(signal.SIGCONT)
+                each.end()
+
+
+class Visitors:
+    """Clients that decide and pay, at whichever machine is the owner."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair, self.random = pair, np.random.default_rng(3)
+        self.acknowledged: dict[str, float] = {}
+        self.uncertain: dict[str, float] = {}
+        self.over = False
+
+    async def run(self, chaos: Any) -> None:
+        clients = [asyncio.create_task(self._visit()) for _ in range(CLIENTS)]
+        try:
+            await chaos
+        finally:
+            self.over = True
+            await asyncio.gather(*clients)
+
+    async def _visit(self) -> None:
+        while not self.over:
+            served = self.pair.owner
+            with suppress(ConnectionError, ApiError):  # the next attempt may be to the next owner
+                async with ts.AsyncClient(served.url, served.key, retries=0, timeout=2) as client:
+                    while served is self.pair.owner and not self.over:
+                        made = await client.decide(visitor(self.random))
+                        self.uncertain[made.decision] = float(self.random.random() < 0.5)
+                        await self.pay(client, made.decision)
+            await asyncio.sleep(0.05)
+
+    async def pay(self, client: ts.AsyncClient, decision: str) -> None:
+        await client.feedback(decision, self.uncertain[decision])
+        self.acknowledged[decision] = self.uncertain.pop(decision)
+
+
+def disconnected(pair: Pair) -> None:
+    with psycopg.connect(pair.url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def database_hangs(pair: Pair) -> None:
+    processes = hung(pair.url)
+    for process in processes:
+        process.suspend()
+    time.sleep(1.5)
+    for process in processes:
+        with suppress(Exception):  # it may have ended
+            process.resume()
+
+
+def owner_paused(pair: Pair) -> None:
+    assert pair.owner.process is not None
+    pair.owner.process.send_signal(signal.SIGSTOP)
+    pair.take_over()
+
+
+def owner_killed(pair: Pair) -> None:
+    pair.owner.end(signal.SIGKILL)
+    pair.owner.start()
+
+
+FAULTS = (disconnected, database_hangs, owner_paused, owner_killed)
+
+
+@pytest.mark.long
+def test_what_an_owner_and_a_standby_acknowledge_counts_once(tmp_path: Path, url: str) -> None:
+    pair = Pair(tmp_path, url)
+    visitors, happened = Visitors(pair), Counter[str]()
+
+    async def chaos() -> None:
+        random, end = np.random.default_rng(4), time.monotonic() + SECONDS
+        while time.monotonic() < end or len(happened) < len(FAULTS):
+            enough = len(visitors.acknowledged) + 20
+            async with asyncio.timeout(60):
+                while len(visitors.acknowledged) < enough:
+                    await asyncio.sleep(0.01)
+            fault = FAULTS[random.integers(len(FAULTS))]
+            happened[fault.__name__] += 1
+            await asyncio.to_thread(fault, pair)
+
+    async def again() -> None:
+        """What had no answer is sent once more."""
+        served = pair.owner
+        async with ts.AsyncClient(served.url, served.key, timeout=20) as client:
+            for decision in list(visitors.uncertain):
+                await visitors.pay(client, decision)
+
+    try:
+        with ts.Client(pair.owner.url, pair.owner.key) as client:
+            for number in range(4):
+                said = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))
+                client.put_article("front", f"article-{number}", said)
+        asyncio.run(visitors.run(chaos()))
+        asyncio.run(again())
+        with ts.Client(pair.owner.url, pair.owner.key) as client:
+            eventually(lambda: client.stats().waiting == 0)
+            stats = client.stats()
+    finally:
+        pair.end()
+    journal = journal_of(url)
+    paid = Counter(e.record.decision for e, _ in journal.read() if isinstance(e.record, Paid))
+    journal.close()
+    assert set(paid.values()) == {1}
+    assert len(paid) == len(visitors.acknowledged)
+    assert stats.pools["front"].payoff == sum(visitors.acknowledged.values())
+    assert verify(url).last >= stats.records
+    settings = config(pair.owner.data, journal={"url": url})
+    assert folded(settings) == stats.fingerprint
+    assert not any("Traceback" in each.errors() for each in pair.machines)
+    print(f"{len(paid)} payoffs, each once; {dict(happened)}")
