@@ -120,7 +120,7 @@ class Load:
             for decision, payoff in list(self.acknowledged.items())[-20:]:
                 late = self._may_be & {"expired_decision"}
                 assert await outcome_of(client, decision, payoff) in {"repeated", *late}
-                assert await outcome_of(client, decision, payoff + 1) in {"payoff_conflict", *late}
+                assert await outcome_of(client, decision, 1 - payoff) in {"payoff_conflict", *late}
             now = {view.id: view.title for view in await client.articles("front")}
             for name, title in self.changing.items():
                 assert now.get(name) in (self.titles.get(name), title)
