@@ -111,6 +111,39 @@ class TestPersonalised:
         assert log.uniformity().p_value > 0.001
         assert "pools" in failed(log)
         assert "2 of 2 pools are uneven" in checks_of(log)["pools"].text
+        assert checks_of(log)["pools"].uneven == ("0", "1")
+
+
+def test_the_time_and_the_pools_of_broken_randomisation_are_named() -> None:
+    """Forty tests of five headlines, one after the other; ten of them were not randomised."""
+    random = np.random.default_rng(0)
+    pools = [[f"{test}-{i}" for i in range(5)] for test in range(40)]
+    pool = np.repeat(np.arange(40), 600)
+    fair = random.integers(5, size=len(pool))
+    unfair = random.choice(5, len(pool), p=[0.3, 0.2, 0.2, 0.15, 0.15])
+    broken = (pool >= 20) & (pool < 30)
+    shown = [pools[p][i] for p, i in zip(pool, np.where(broken, unfair, fair), strict=True)]
+    log = EventLog.from_arrays(
+        np.ones((len(pool), 1)),
+        pools,
+        pool,
+        shown,
+        random.random(len(pool)) < 0.1,
+        timestamps=1_700_000_000 + np.arange(len(pool)) * 60,
+    )
+    found = checks_of(log)
+    assert found["pools"].failed
+    assert set(found["pools"].uneven) <= {str(p) for p in range(20, 30)}
+    assert len(found["pools"].uneven) >= 8
+    [span] = found["time"].uneven
+    begin, end = (np.datetime64(each) for each in span.split(" to "))
+    true = [np.datetime64(1_700_000_000 + 60 * 600 * p, "s") for p in (20, 30)]
+    hours = [
+        abs((one - other) / np.timedelta64(1, "h"))
+        for one, other in zip((begin, end), true, strict=True)
+    ]
+    assert max(hours) <= 24_000 / 24 / 60  # one stretch of 24
+    assert span in inspect(log).verdict[0]
 
 
 class TestSequence:

@@ -5,8 +5,9 @@ from datetime import UTC, date, datetime
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
 from scipy import sparse
-from tests.events.making import MAY_FIRST, columns, uniform_log
+from tests.events.making import MAY_FIRST, columns, logs, uniform_log
 
 from topstory.events import EventLog, Inspection, inspect
 from topstory.events.quality import inspection
@@ -49,6 +50,15 @@ def test_articles_come_by_times_shown_with_first_and_last_of_unsorted_times() ->
     assert (first.article, first.shown) == ("b", 3)
     assert first.first_shown == datetime.fromtimestamp(3, UTC)
     assert first.last_shown == datetime.fromtimestamp(5, UTC)
+
+
+@given(logs())
+def test_any_log_can_be_inspected(log: EventLog) -> None:
+    found = inspect(log)
+    assert found.fit == (found.method in ("replay", "rejection"))
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Inspection) == found
+    numbers = [check.p_value for check in found.checks if check.p_value is not None]
+    assert all(0 <= p <= 1 for p in numbers)
 
 
 def test_it_survives_json() -> None:

@@ -40,6 +40,7 @@ class Check(msgspec.Struct, frozen=True):
     p_value: float | None  # None: not tested
     adjusted_p: float | None  # by Holm's method, over all tests
     text: str  # what was found, or why it was not tested
+    uneven: tuple[str, ...] = ()  # numbers of pools, or stretches of time, that are uneven
 
     @property
     def failed(self) -> bool:
@@ -100,6 +101,13 @@ def adjusted(findings: Sequence[Finding]) -> tuple[Check, ...]:
         largest = max(largest, min(1.0, (len(tested) - i) * p))
         holm.setdefault(p, largest)
     return tuple(
-        Check(f.name, f.events, f.p_value, None if f.p_value is None else holm[f.p_value], f.text)
+        Check(
+            name=f.name,
+            events=f.events,
+            p_value=f.p_value,
+            adjusted_p=None if f.p_value is None else holm[f.p_value],
+            text=f.text,
+            uneven=f.uneven,
+        )
         for f in findings
     )

@@ -51,6 +51,7 @@ class Finding(msgspec.Struct, frozen=True):
     events: int
     p_value: float | None  # None: not tested
     text: str
+    uneven: tuple[str, ...] = ()  # the pools, or stretches of time, that are uneven by themselves
 
 
 def within_pools(log: EventLog) -> Finding:
@@ -75,7 +76,8 @@ def within_pools(log: EventLog) -> Finding:
         worst = uneven[np.argmin(tails[uneven])]
         first = log.article_ids[log.pool_members[log.pool_offsets[worst]]]
         text += f", most of all pool {worst}, of {first!r} and {sizes[worst] - 1} more"
-    return Finding("pools", int(served[fit].sum()), p_value, text)
+    numbers = tuple(map(str, uneven.tolist()))
+    return Finding("pools", int(served[fit].sum()), p_value, text, numbers)
 
 
 def over_time(log: EventLog) -> Finding:
@@ -92,9 +94,10 @@ def over_time(log: EventLog) -> Finding:
         if each.degrees_of_freedom and each.p_value * count < PART_LEVEL
     ]
     text = f"{len(bad)} of {count} stretches are uneven"
+    moments = tuple(_moments(log, *span) for span in _joined(bad))
     if bad:
-        text += ": " + ", ".join(_moments(log, *span) for span in _joined(bad))
-    return _added("time", found, text)
+        text += f": {', '.join(moments)}"
+    return msgspec.structs.replace(_added("time", found, text), uneven=moments)
 
 
 def within_segments(log: EventLog) -> Finding:
@@ -218,6 +221,8 @@ def _bare(log: EventLog, rows: Rows) -> EventLog:
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    if not spans:
+        return
     start, stop = spans[0]
     for first, last in spans[1:]:
         if first != stop:
