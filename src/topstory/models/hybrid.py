@@ -11,7 +11,7 @@ from topstory.kernels.models.factored import FactoredHybrid, convert
 from topstory.kernels.models.hybrid import IN_POOL, Hybrid
 from topstory.kernels.models.hybrid_forms import ACTIVE, CURRENT, UPDATES
 from topstory.kernels.models.model import refresh
-from topstory.models.linear import LinearModel, residual, ridge_in_range, scaled_identities
+from topstory.models.linear import LinearModel, prior_weight, residual, scaled_identities
 
 
 class HybridLinear(LinearModel):
@@ -45,7 +45,7 @@ class HybridLinear(LinearModel):
 
     def __init__(self, ridge: float = 1.0, shared_ridge: float = 1.0) -> None:
         super().__init__(ridge)
-        self.shared_ridge = ridge_in_range("shared_ridge", shared_ridge)
+        self.shared_ridge = prior_weight("shared_ridge", shared_ridge)
         self._features: dict[str, Floats] = {}
         self._count = 0  # of features; 0 until the first article is known
 

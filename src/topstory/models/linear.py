@@ -27,7 +27,7 @@ class LinearModel(Model):
 
     def __init__(self, ridge: float) -> None:
         super().__init__()
-        self.ridge = ridge_in_range("ridge", ridge)
+        self.ridge = prior_weight("ridge", ridge)
 
     @abstractmethod
     def _name_factors(self) -> None:
@@ -83,8 +83,8 @@ class LinearModel(Model):
         super().score_from(dimension, arrays)
 
 
-def ridge_in_range(name: str, value: float) -> float:
-    """A ridge: a number above 0, or no inverse exists, and not so near 0 that none is found."""
+def prior_weight(name: str, value: float) -> float:
+    """The weight of a prior, in trials: above 0, and not so near that no inverse is found."""
     if not MIN_RIDGE <= value <= MAX_RIDGE:
         raise ValueError(
             f"{name} must be from {MIN_RIDGE:g} to {MAX_RIDGE:g} (the paper's is 1), got {value!r}"

@@ -12,7 +12,7 @@ from topstory.events import EventLog
 from topstory.events.columns.contexts import take_contexts
 from topstory.kernels.compilation import Floats
 from topstory.models.contexts import dense_rows
-from topstory.models.linear import ridge_in_range
+from topstory.models.linear import prior_weight
 from topstory.models.model import finite_vector
 
 CHUNK = 1 << 16  # events whose contexts are made dense at a time
@@ -64,7 +64,7 @@ def fit_offset(log: EventLog, ridge: float = 100.0) -> LinearOffset:
     >>> fit_offset(log, ridge=1).table(log.articles)["rain"].round(3)
     array([ 0.1, -0.1,  0. ])
     """
-    ridge_in_range("ridge", ridge)
+    prior_weight("ridge", ridge)
     if not len(log):
         raise ValueError("an offset is fitted on events, and the log has none")
     d, features = log.dimension, log.features
