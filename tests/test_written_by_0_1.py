@@ -313,7 +313,8 @@ def test_a_study_goes_on_where_it_was_and_repeats_no_run(study: str, here: Path)
     assert len(keys) == len(set(keys))
     wanted = _runs((WRITTEN / "studies" / "whole" / "journal.jsonl").read_bytes())
     for run in wanted:
-        if run["stage"] == "tuning":
+        # omniscient is cross-fitted since; versions do not mix in a folder otherwise.
+        if run["stage"] == "tuning" and run["outcome"]["run"]["policy"] != "omniscient":
             assert run in made
     assert len(found.tuned) + len(found.evaluated) <= len(made)
 

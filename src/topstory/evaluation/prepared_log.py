@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topstory.evaluation.blocks import Blocks
 from topstory.events import EventLog, Rejection, SparseContexts, Uniformity
@@ -42,12 +43,26 @@ class PreparedLog:
     binary: bool
     uniformity: Uniformity
     rejection: Rejection | None  # None: the log is uniform, and no event is rejected
+    keep: NDArray[np.bool_]  # which events rejection leaves; empty: all
     out_of_range: str  # the first number that models do not take, and where; or nothing
 
     @property
     def events(self) -> int:
         """How many events rejection sampling left."""
         return round(float(self.by_article[:, TRIALS].sum()))
+
+    def by_fold(self, log: EventLog, folds: int) -> tuple[Floats, Floats]:
+        """(articles, folds) each: how often an article was shown, and what it paid."""
+        shape = (len(log.article_ids), folds)
+        shows, payoff, shown = np.zeros(shape), np.zeros(shape), log.shown_index
+        for start, stop in chunks(len(log)):
+            cell = shown[start:stop].astype(np.int64) * folds + np.arange(start, stop) % folds
+            paid = log.payoff[start:stop].astype(np.float64)
+            if len(self.keep):
+                cell, paid = cell[self.keep[start:stop]], paid[self.keep[start:stop]]
+            shows += np.bincount(cell, minlength=shows.size).reshape(shape)
+            payoff += np.bincount(cell, paid, minlength=payoff.size).reshape(shape)
+        return shows, payoff
 
     def check_range(self) -> None:
         """Raise ValueError if the log has numbers that models do not take."""
@@ -134,7 +149,8 @@ def _prepare(log: EventLog, seed: int) -> PreparedLog:
     )
     uniformity = log.uniformity(keep if len(keep) else None)
     return PreparedLog(
-        traffic, blocks, by_block, by_article, binary, uniformity, rejected, _out_of_range(log)
+        *(traffic, blocks, by_block, by_article, binary, uniformity, rejected, keep),
+        _out_of_range(log),
     )
 
 

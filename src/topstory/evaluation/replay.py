@@ -168,7 +168,8 @@ def _replay_compiled(
         np.int32,
     )
     model.see(log.dimension)
-    model.use_log_sums(slots, logged.by_article[:, TRIALS], logged.by_article[:, PAYOFF])
+    if model.folds:
+        model.use_log_sums(slots, *logged.by_fold(log, model.folds))
     members = slots[log.pool_members] if len(slots) else log.pool_members
     pools = Pools(log.pool_offsets, members, model.roster.keys)
     first = members[log.pool_offsets[:-1]]

@@ -26,6 +26,7 @@ class Model(ABC):
     listed: tuple[str, ...] = ()  # fields that list slots, with room for all of them
     shared: tuple[str, ...] = ()  # fields that all articles share
     scored: tuple[str, ...]  # those that scoring reads
+    folds: int = 0  # of the log, whose sums the model is given; 0: it needs none
 
     def __init__(self) -> None:
         self.roster = Roster()
@@ -80,7 +81,10 @@ class Model(ABC):
         """Called with a user and the article shown, before that is learned."""
 
     def use_log_sums(self, slots: Slots, shows: Floats, payoff: Floats) -> None:
-        """Called before a replay: how often the whole log showed each article, and its payoffs."""
+        """Called before a replay, if `folds` is not 0: what the whole log showed, and its payoffs.
+
+        Both are (articles, folds); event t is in the fold t % folds.
+        """
 
     def room(self, dimension: int) -> Dense:
         """A buffer for one context, in the form that the model's kernels take."""

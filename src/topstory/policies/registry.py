@@ -33,6 +33,14 @@ _MODELS = (
         "topstory.models.hindsight:Hindsight",
         _GREY,
         panel=None,
+        parameters=(
+            Parameter(
+                "folds",
+                "choose an event by the other folds of the log; 1 is the paper's way, in-sample",
+                metavar="N",
+                served=False,
+            ),
+        ),
         contextual=False,
         needs_log=True,
     ),
@@ -168,7 +176,7 @@ def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
         seed: for what is drawn at random.
         parameters: `epsilon` (ε-greedy); `alpha` or `delta` (ucb, linucb); `ridge` (disjoint,
             hybrid); `shared_ridge` (hybrid); `offset`, `average` (warm); `segments`, `assignment`
-            (seg).
+            (seg); `folds` (omniscient).
 
     >>> policy("linucb-hybrid", alpha=0.3)
     <Policy: hybrid × upper-confidence, ridge=1.0, shared_ridge=1.0, alpha=0.3, seed=0>
