@@ -88,6 +88,7 @@ soak: develop ## Test the service at length: fifty kill -9, generated requests, 
 
 chaos: develop ## Test the service with faults at random: kill -9, pauses, a hung database, takeovers
 	@SOAK_KILLS=50 $(BIN)/pytest -q -rP tests/serving/test_kill.py
+	@CHAOS_SECONDS=600 CHAOS_SEED=$$$$ $(BIN)/pytest -q -rP tests/serving/test_random_faults.py
 	@CHAOS_SECONDS=600 $(BIN)/pytest -q -rP -m long tests/serving/test_chaos.py
 
 docs: develop ## Build the documentation into site/

@@ -1,0 +1,221 @@
+"""All faults at random under load; at the end: acknowledged = journalled = learned, once each.
+
+For one process and for workers; `test_chaos` has an owner and a standby. `make chaos` goes on for
+ten minutes, CI for seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from tests.serving.making import visitor
+from tests.serving.processes import Served
+
+import topstory as ts
+from topstory.serving.api.errors import ApiError
+from topstory.serving.api.messages import ArticleRequest, Stats
+from topstory.serving.journal.connect import journal_of
+from topstory.serving.journal.records import Decided, Paid
+
+SECONDS = float(os.environ.get("CHAOS_SECONDS", "3"))
+SEED = int(os.environ.get("CHAOS_SEED", "0"))
+CLIENTS = 6
+HOSTILE = (
+    b"\x16\x03\x01\x02\x00\x01\r\n\r\n",
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"POST /v1/decide HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n"
+    + b"a: b\r\n" * 20_000,
+    b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n" * 5_000,
+    b"POST /v1/feedback HTTP/1.1\r\nhost: a\r\ncontent-length: 900\r\n\r\n",
+)
+
+
+class Site:
+    """A deployment under attack: the service that answers, and the faults that can befall it."""
+
+    def __init__(self, folder: Path, workers: int) -> None:
+        self.random = random.Random(SEED)
+        self.done: Counter[str] = Counter()
+        self._deck: list[Callable[[], None]] = []
+        self.held: list[socket.socket] = []
+        settings: dict[str, Any] = {
+            **{"limits": {"worker_seconds": 2.0, "connections": 60}, "workers": workers},
+            "journal": {"snapshot_seconds": 0.5},
+        }
+        self.served = Served(folder, **settings).start()
+
+    # -- faults --
+
+    def kill(self) -> None:
+        """The process dies, and so may its workers; it is restarted."""
+        for each in self.served.workers() if self.random.random() < 0.5 else []:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        self.served.end(signal.SIGKILL)
+        self.served.start()
+
+    def pause(self) -> None:
+        """The service stands still for a moment."""
+        assert self.served.process is not None
+        self.served.process.send_signal(signal.SIGSTOP)
+        time.sleep(self.random.uniform(0.1, 1.0))
+        self.served.process.send_signal(signal.SIGCONT)
+
+    def pause_worker(self) -> None:
+        """A worker hangs, for long enough to be replaced, or not."""
+        workers = self.served.workers()
+        if workers:
+            os.kill(self.random.choice(workers).pid, signal.SIGSTOP)
+            time.sleep(self.random.uniform(0.0, 3.0))
+
+    def kill_worker(self) -> None:
+        """A worker dies."""
+        for each in self.served.workers()[:1]:
+            each.kill()
+
+    def hang_journal(self) -> None:
+        """Nothing can be written: another program locks the file."""
+        other = sqlite3.connect(self.served.data / "journal.sqlite", isolation_level=None)
+        with suppress(sqlite3.OperationalError):
+            other.execute("BEGIN IMMEDIATE")
+            time.sleep(self.random.uniform(0.1, 2.0))
+            other.execute("ROLLBACK")
+        other.close()
+
+    def strangers(self) -> None:
+        """Hostile requests, and connections that are never used."""
+        for data in HOSTILE:
+            with suppress(OSError):
+                each = socket.create_connection(self.served.address, timeout=5)
+                self.held.append(each)
+                each.setblocking(False)
+                each.send(data)
+        for each in self.held[:-40]:
+            each.close()
+        del self.held[:-40]
+
+    def fault(self) -> None:
+        """The next one: all of them in random order, and then again."""
+        if not self._deck:
+            self._deck = [self.kill, self.pause, self.hang_journal, self.strangers]
+            if self.served.workers():
+                self._deck += [self.pause_worker, self.kill_worker]
+            self.random.shuffle(self._deck)
+        chosen = self._deck.pop()
+        chosen()
+        self.done[chosen.__name__] += 1
+
+
+class Visitors:
+    """Clients that decide and pay whatever happens, and note what was acknowledged."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.random = site, np.random.default_rng(SEED)
+        self.decided: dict[str, str] = {}  # by request: the decision, as acknowledged
+        self.paid: dict[str, float] = {}  # by request, as acknowledged
+        self.open: dict[str, tuple[float, ...]] = {}  # requests without an answer to their payoff
+        self.over = False
+        self._number = 0
+
+    async def visit(self) -> None:
+        while not self.over:
+            self._number += 1
+            request, user = f"request-{self._number}", visitor(self.random)
+            self.open[request] = user
+            await self.ask(request, user)
+
+    async def ask(self, request: str, user: tuple[float, ...]) -> None:
+        """Decide and pay; whatever fails is asked again later."""
+        served = self.site.served
+        try:
+            async with ts.AsyncClient(served.url, served.key, retries=0, timeout=5) as client:
+                made = await client.decide(user, request=request)
+                before = self.decided.setdefault(request, made.decision)
+                assert made.decision == before, "a request was decided twice"
+                payoff = float(int(request.split("-")[1]) % 2)
+                await client.feedback(made.decision, payoff)
+                self.paid[request] = payoff
+                del self.open[request]
+        except ConnectionError:
+            await asyncio.sleep(0.02)
+        except ApiError as error:
+            if error.status != 503:
+                raise
+            await asyncio.sleep(0.02)
+
+    async def settle(self) -> None:
+        """Ask again what had no answer, until all have one."""
+        async with asyncio.timeout(120):
+            while self.open:
+                for request, user in list(self.open.items()):
+                    await self.ask(request, user)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_was_acknowledged_is_journalled_and_learned_once(workers: int, tmp_path: Path) -> None:
+    site = Site(tmp_path, workers)
+    visitors = Visitors(site)
+    try:
+        with ts.Client(site.served.url, site.served.key, timeout=60) as client:
+            for number in range(4):
+                known = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))
+                client.put_article("front", f"article-{number}", known)
+        stats = asyncio.run(under_faults(site, visitors))
+    finally:
+        for each in site.held:
+            each.close()
+        if site.served.process is not None:
+            site.served.end()
+    prove(visitors, stats, str(site.served.data))
+    assert "Traceback" not in site.served.errors()
+    print(f"{workers} that answer: {len(visitors.paid):,} visits, faults {dict(site.done)}")
+
+
+async def under_faults(site: Site, visitors: Visitors) -> Stats:
+    """The state at the end."""
+    clients = [asyncio.create_task(visitors.visit()) for _ in range(CLIENTS)]
+    end = time.monotonic() + SECONDS / 2
+    while time.monotonic() < end or site.done.total() < 4:
+        await asyncio.sleep(site.random.uniform(0.05, 0.5))
+        await asyncio.to_thread(site.fault)
+    visitors.over = True
+    await asyncio.gather(*clients)
+    await visitors.settle()
+    async with ts.AsyncClient(site.served.url, site.served.key, timeout=60) as client:
+        return await client.stats()
+
+
+def prove(visitors: Visitors, stats: Stats, where: str) -> None:
+    """Acknowledged = journalled = learned, once each."""
+    journal = journal_of(where)
+    try:
+        entries = list(journal.read())
+    finally:
+        journal.close()
+    requests = {e.number: e.record.request for e, _ in entries if isinstance(e.record, Decided)}
+    paid = [
+        (requests[e.record.decision], e.record.payoff)
+        for e, _ in entries
+        if isinstance(e.record, Paid)
+    ]
+    assert len(visitors.paid) > 3
+    assert Counter(requests.values()) == Counter(list(visitors.decided))
+    assert len(paid) == len(dict(paid))
+    assert dict(paid) == visitors.paid
+    pool = stats.pools["front"]
+    assert pool.shows == len(visitors.decided)
+    assert pool.payoff == sum(visitors.paid.values())
