@@ -140,7 +140,7 @@ def test_more_features_than_usual() -> None:
     ("kind", "d"), [("disjoint", 2), ("disjoint", 200), ("hybrid", 2), ("hybrid", 40)]
 )
 def test_all_scales(kind: str, d: int) -> None:
-    sweep(kind, d, ALL if d < 200 else ALL[::5])
+    sweep(kind, d, ALL if d < 200 else ALL[::19])
 
 
 def one_article_log(users: Floats, payoffs: Floats) -> ts.EventLog:
