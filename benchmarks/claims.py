@@ -23,8 +23,8 @@ from benchmarks.measuring import say
 from benchmarks.tables import Section, Table
 from topstory.engines import engine
 from topstory.evaluation import Run, mean_lift, mean_relative_ctr, play_all
-from topstory.evaluation.run_errors import RANDOM
-from topstory.evaluation.truth import ExpectedPayoffs
+from topstory.evaluation.replays.truth import ExpectedPayoffs
+from topstory.evaluation.uncertainty.run_errors import RANDOM
 from topstory.events import EventLog
 from topstory.studies import Study, study
 from topstory.studies.plan import tuning_runs

@@ -29,7 +29,7 @@ LISTS = (
 )
 # A doctest is called after its module. `compare` is left out: its kernels take 4 s to compile.
 NAMES_OF_LISTS = "up_to_date or (topstory. and not comparison.compare)"
-POLICIES = (*LISTS, "tests/policies", "tests/evaluation/test_replay_equals_the_paper.py")
+POLICIES = (*LISTS, "tests/policies", "tests/evaluation/replays/test_replay_equals_the_paper.py")
 
 
 class Walk(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import topstory as ts
-from topstory.evaluation.warm_start import warm_start
+from topstory.evaluation.replays.warm_start import warm_start
 
 
 @cache

@@ -19,10 +19,11 @@ from scipy.sparse import csr_array
 from tests.studies.small import POLICIES, SIZES, logs, small_study
 
 import topstory as ts
-from topstory.evaluation import Outcome, mean_lift, mean_relative_ctr, run
+from topstory.evaluation import Outcome, mean_lift, mean_relative_ctr
 from topstory.evaluation.exploration import total_bucket
-from topstory.evaluation.recommendation import TriedPoint, recommend
-from topstory.evaluation.replay import replay_unwarned
+from topstory.evaluation.replays import run
+from topstory.evaluation.replays.replay import replay_unwarned
+from topstory.evaluation.tuning.recommendation import TriedPoint, recommend
 from topstory.events.columns.contexts import as_contexts
 from topstory.features.offset import offset_by
 from topstory.models import LinearOffset

@@ -2,24 +2,24 @@
 
 from topstory.evaluation.comparison import Comparison, compare
 from topstory.evaluation.exploration import ExplorationCost, exploration_cost, total_bucket
-from topstory.evaluation.grids import grid_runs
 from topstory.evaluation.intervals import Interval
-from topstory.evaluation.lift import Lift, lift
-from topstory.evaluation.mean_bucket import MeanBucket
-from topstory.evaluation.next_period import NextPeriod, next_period
-from topstory.evaluation.prepared_log import NotUniformWarning
-from topstory.evaluation.repeats import Estimate, mean_lift, mean_relative_ctr
-from topstory.evaluation.replay import replay
+from topstory.evaluation.replays.prepared_log import NotUniformWarning
+from topstory.evaluation.replays.replay import replay
+from topstory.evaluation.replays.retention import RetentionWarning
+from topstory.evaluation.replays.run import Outcome, Run
+from topstory.evaluation.replays.runs import cost, play_all
+from topstory.evaluation.replays.warm_start import WarmStart, warm_start
 from topstory.evaluation.result import ArticleResult, Bucket, Result, Window
-from topstory.evaluation.retention import RetentionWarning
-from topstory.evaluation.run import Outcome, Run
-from topstory.evaluation.run_errors import RANDOM
-from topstory.evaluation.runs import cost, play_all
-from topstory.evaluation.simultaneous import Claim, simultaneous_lifts
-from topstory.evaluation.tuning import tune
-from topstory.evaluation.tuning_curves import Point, Tuning, tuning_of
-from topstory.evaluation.warm_start import WarmStart, warm_start
-from topstory.evaluation.winner import shrunk_relative_ctrs
+from topstory.evaluation.tuning.curves import Point, Tuning, tuning_of
+from topstory.evaluation.tuning.grids import grid_runs
+from topstory.evaluation.tuning.tune import tune
+from topstory.evaluation.uncertainty.lift import Lift, lift
+from topstory.evaluation.uncertainty.mean_bucket import MeanBucket
+from topstory.evaluation.uncertainty.next_period import NextPeriod, next_period
+from topstory.evaluation.uncertainty.repeats import Estimate, mean_lift, mean_relative_ctr
+from topstory.evaluation.uncertainty.run_errors import RANDOM
+from topstory.evaluation.uncertainty.simultaneous import Claim, simultaneous_lifts
+from topstory.evaluation.uncertainty.winner import shrunk_relative_ctrs
 
 __all__ = [
     "RANDOM",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from topstory.evaluation.warm_start import needs_offset
+from topstory.evaluation.replays.warm_start import needs_offset
 from topstory.policies.registry import REGISTRY, policy
 
 ALL = "all"  # stands for every registered policy

@@ -15,24 +15,24 @@ from topstory.evaluation.exploration import (
     exploration_cost,
     total_bucket,
 )
-from topstory.evaluation.lift import Lift, lift
-from topstory.evaluation.mean_bucket import MeanBucket
-from topstory.evaluation.prepared_log import prepared
-from topstory.evaluation.repeats import (
+from topstory.evaluation.replays.prepared_log import prepared
+from topstory.evaluation.replays.replay import check_size, replay_unwarned
+from topstory.evaluation.replays.retention import warn_if_unlikely
+from topstory.evaluation.replays.run import BUCKETS, TOTAL
+from topstory.evaluation.replays.truth import ExpectedPayoffs
+from topstory.evaluation.replays.warm_start import WarmStart, needs_offset, warm_start
+from topstory.evaluation.result import Result
+from topstory.evaluation.uncertainty.lift import Lift, lift
+from topstory.evaluation.uncertainty.mean_bucket import MeanBucket
+from topstory.evaluation.uncertainty.repeats import (
     REPEATS,
     Estimate,
     check_repeats,
     mean_lift,
     mean_relative_ctr,
 )
-from topstory.evaluation.replay import check_size, replay_unwarned
-from topstory.evaluation.result import Result
-from topstory.evaluation.retention import warn_if_unlikely
-from topstory.evaluation.run import BUCKETS, TOTAL
-from topstory.evaluation.simultaneous import Claim, simultaneous_lifts
-from topstory.evaluation.truth import ExpectedPayoffs
-from topstory.evaluation.warm_start import WarmStart, needs_offset, warm_start
-from topstory.evaluation.winner import shrunk_relative_ctrs
+from topstory.evaluation.uncertainty.simultaneous import Claim, simultaneous_lifts
+from topstory.evaluation.uncertainty.winner import shrunk_relative_ctrs
 from topstory.events import EventLog
 from topstory.policies.registry import REGISTRY, policy
 

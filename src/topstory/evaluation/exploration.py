@@ -13,8 +13,8 @@ import numpy as np
 
 from topstory.evaluation.intervals import Interval, Variance, freedom, quantile, rate_errors
 from topstory.evaluation.intervals import variance as block_variance
-from topstory.evaluation.repeats import Estimate
 from topstory.evaluation.result import Bucket
+from topstory.evaluation.uncertainty.repeats import Estimate
 from topstory.kernels.compilation import Floats
 from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from topstory.evaluation import Bucket, Outcome, Point, Run, Tuning, cost, grid_runs, tuning_of
 from topstory.evaluation.exploration import total_bucket
-from topstory.evaluation.recommendation import Recommendation, TriedPoint, recommend
-from topstory.evaluation.repeats import Estimate, mean_relative_ctr
-from topstory.evaluation.run import TOTAL
+from topstory.evaluation.replays.run import TOTAL
+from topstory.evaluation.tuning.recommendation import Recommendation, TriedPoint, recommend
+from topstory.evaluation.uncertainty.repeats import Estimate, mean_relative_ctr
 from topstory.policies import REGISTRY
 from topstory.studies.settings import REFERENCES, StudySettings
 

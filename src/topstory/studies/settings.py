@@ -8,8 +8,8 @@ import msgspec
 
 from topstory.evaluation.comparison import BASELINE
 from topstory.evaluation.exploration import LEARNING_SHARE, check_learning_share
-from topstory.evaluation.run import BUCKETS, TOTAL
-from topstory.evaluation.tuning import SIZES, default_grid, parameter_name
+from topstory.evaluation.replays.run import BUCKETS, TOTAL
+from topstory.evaluation.tuning.grids import SIZES, default_grid, parameter_name
 from topstory.policies import REGISTRY
 
 REFERENCES = ("random", "omniscient")

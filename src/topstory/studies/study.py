@@ -11,8 +11,8 @@ from typing import Any
 from topstory.engines import Engine
 from topstory.engines import engine as named_engine
 from topstory.evaluation import Outcome, Run, cost, play_all
-from topstory.evaluation.run import TOTAL
-from topstory.evaluation.warm_start import needs_offset
+from topstory.evaluation.replays.run import TOTAL
+from topstory.evaluation.replays.warm_start import needs_offset
 from topstory.events import EventLog
 from topstory.studies.logs.simulated import SCALES, SimulatedLogs
 from topstory.studies.logs.sources import Logs, LogSource, OwnLogs, check_exploration

@@ -38,7 +38,7 @@ def demo(
     from topstory.cli.reports.replay import replay_report
     from topstory.evaluation.assignment import ALL
     from topstory.evaluation.comparison import compare
-    from topstory.evaluation.truth import ExpectedPayoffs
+    from topstory.evaluation.replays.truth import ExpectedPayoffs
     from topstory.events.simulator import TodayModule
     from topstory.extras import require
 

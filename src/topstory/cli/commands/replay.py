@@ -62,7 +62,7 @@ def replay(
     from topstory.cli.output.replay_tables import print_replays
     from topstory.cli.output.warnings import printed_warnings
     from topstory.cli.reports.replay import replay_report
-    from topstory.evaluation.warm_start import needs_offset
+    from topstory.evaluation.replays.warm_start import needs_offset
 
     policies = parse_policies(policy, numbers, seed)
     if warm_from is not None and not any(map(needs_offset, policies)):

@@ -82,8 +82,8 @@ def tune(
     from topstory.cli.output.warnings import printed_warnings, warn_if_no_features
     from topstory.cli.reports.tune import tune_report
     from topstory.engines import engine as named_engine
-    from topstory.evaluation.grids import parameter_name
-    from topstory.evaluation.warm_start import needs_offset, warm_start
+    from topstory.evaluation.replays.warm_start import needs_offset, warm_start
+    from topstory.evaluation.tuning.grids import parameter_name
 
     parameter_name(policy)
     if warm_from is not None and not needs_offset(policy):

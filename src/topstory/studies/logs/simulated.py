@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topstory.engines import Engine
-from topstory.evaluation.truth import ExpectedPayoffs
-from topstory.evaluation.tuning import SIZES
+from topstory.evaluation.replays.truth import ExpectedPayoffs
+from topstory.evaluation.tuning.grids import SIZES
 from topstory.events.simulator import TodayModule, WorldSettings
 from topstory.studies.logs.features import (
     SIMULATED_SUPPORT,

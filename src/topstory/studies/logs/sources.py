@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from topstory.engines import Engine
-from topstory.evaluation.truth import ExpectedPayoffs
-from topstory.evaluation.warm_start import MIN_EVENTS, split_first_tenth, warm_offset
+from topstory.evaluation.replays.truth import ExpectedPayoffs
+from topstory.evaluation.replays.warm_start import MIN_EVENTS, split_first_tenth, warm_offset
 from topstory.events import EventLog
 from topstory.studies.logs.features import (
     DEFAULT_SUPPORT,

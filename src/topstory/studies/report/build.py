@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from topstory.evaluation.run import TOTAL
-from topstory.evaluation.warm_start import needs_offset
+from topstory.evaluation.replays.run import TOTAL
+from topstory.evaluation.replays.warm_start import needs_offset
 from topstory.policies.registry import REGISTRY, SYMBOLS
 from topstory.report import LogDescription, Report
 from topstory.studies.logs.simulated import SCALES

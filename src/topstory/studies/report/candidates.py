@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from topstory.evaluation import Bucket, Outcome, mean_relative_ctr
 from topstory.evaluation.comparison import BASELINE
 from topstory.evaluation.exploration import ExplorationCost, exploration_cost
-from topstory.evaluation.run import BUCKETS
-from topstory.evaluation.run_errors import RANDOM
-from topstory.evaluation.simultaneous import Claim, simultaneous_lifts
-from topstory.evaluation.winner import shrunk_relative_ctrs
+from topstory.evaluation.replays.run import BUCKETS
+from topstory.evaluation.uncertainty.run_errors import RANDOM
+from topstory.evaluation.uncertainty.simultaneous import Claim, simultaneous_lifts
+from topstory.evaluation.uncertainty.winner import shrunk_relative_ctrs
 from topstory.policies.registry import EXPLORERS, REGISTRY
 from topstory.report import Number
 from topstory.report.records import finite

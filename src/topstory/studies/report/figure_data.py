@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from topstory.evaluation import Bucket, Outcome
-from topstory.evaluation.tuning import parameter_name
+from topstory.evaluation.tuning.grids import parameter_name
 from topstory.kernels.replay import PAYOFF, TRIALS
 from topstory.policies import REGISTRY
 from topstory.report import Curve, CurvePoint, Histogram, Lifted, Scatter, Series

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from topstory.evaluation.run import BUCKETS
+from topstory.evaluation.replays.run import BUCKETS
 from topstory.files import replaced_file
 from topstory.policies.registry import TUNED
 

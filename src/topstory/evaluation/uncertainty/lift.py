@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from topstory.evaluation.intervals import Interval
-from topstory.evaluation.repeats import mean_lift
 from topstory.evaluation.result import Result
+from topstory.evaluation.uncertainty.repeats import mean_lift
 from topstory.kernels.replay import PAYOFF, TRIALS
 
 

@@ -10,9 +10,9 @@ import pytest
 from topstory.evaluation import mean_lift, mean_relative_ctr
 from topstory.evaluation.blocks import Blocks
 from topstory.evaluation.result import Bucket
-from topstory.evaluation.run_errors import RANDOM
-from topstory.evaluation.simultaneous import simultaneous_lifts
-from topstory.evaluation.winner import shrunk_relative_ctrs
+from topstory.evaluation.uncertainty.run_errors import RANDOM
+from topstory.evaluation.uncertainty.simultaneous import simultaneous_lifts
+from topstory.evaluation.uncertainty.winner import shrunk_relative_ctrs
 
 BLOCKS, TRIALS, RATE = 60, 300.0, 0.05
 

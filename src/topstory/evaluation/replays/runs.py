@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from topstory.engines import Engine
-from topstory.evaluation.prepared_log import prepared
-from topstory.evaluation.retention import warn_if_unlikely
-from topstory.evaluation.run import BUCKETS, Outcome, Run, SharedInputs, play
-from topstory.evaluation.truth import ExpectedPayoffs
+from topstory.evaluation.replays.prepared_log import prepared
+from topstory.evaluation.replays.retention import warn_if_unlikely
+from topstory.evaluation.replays.run import BUCKETS, Outcome, Run, SharedInputs, play
+from topstory.evaluation.replays.truth import ExpectedPayoffs
 from topstory.events import EventLog
 from topstory.policies import REGISTRY
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import topstory as ts
-from topstory.evaluation.retention import ERROR_RATE, probability_bound
+from topstory.evaluation.replays.retention import ERROR_RATE, probability_bound
 
 
 def log_of(events: int, sizes: list[int], seed: int) -> ts.EventLog:

@@ -13,13 +13,13 @@ from topstory.evaluation.exploration import (
     exploration_cost,
     total_bucket,
 )
-from topstory.evaluation.grids import parameter_name
-from topstory.evaluation.recommendation import Recommendation, TriedPoint, recommend
-from topstory.evaluation.repeats import Estimate, log_variance, mean_relative_ctr
+from topstory.evaluation.replays.run import BUCKETS, TOTAL, Outcome
 from topstory.evaluation.result import Bucket
-from topstory.evaluation.run import BUCKETS, TOTAL, Outcome
-from topstory.evaluation.simultaneous import Claim, simultaneous_lifts
-from topstory.evaluation.winner import shrunk_relative_ctrs
+from topstory.evaluation.tuning.grids import parameter_name
+from topstory.evaluation.tuning.recommendation import Recommendation, TriedPoint, recommend
+from topstory.evaluation.uncertainty.repeats import Estimate, log_variance, mean_relative_ctr
+from topstory.evaluation.uncertainty.simultaneous import Claim, simultaneous_lifts
+from topstory.evaluation.uncertainty.winner import shrunk_relative_ctrs
 
 if TYPE_CHECKING:
     from pyarrow import Table

@@ -16,9 +16,9 @@ from typing import TypeVar
 import numpy as np
 
 from topstory.evaluation.intervals import NOTHING_KNOWN, Interval, LogRatio, freedom, variance
-from topstory.evaluation.repeats import Estimate, mean_relative_ctr
 from topstory.evaluation.result import Bucket
-from topstory.evaluation.run_errors import RANDOM, RunErrors, path_variance
+from topstory.evaluation.uncertainty.repeats import Estimate, mean_relative_ctr
+from topstory.evaluation.uncertainty.run_errors import RANDOM, RunErrors, path_variance
 from topstory.kernels.compilation import Floats
 
 Name = TypeVar("Name", bound=Hashable)

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from topstory.evaluation.prepared_log import PreparedLog, chunks, prepared
-from topstory.evaluation.python_replay import replay_in_python
+from topstory.evaluation.replays.prepared_log import PreparedLog, chunks, prepared
+from topstory.evaluation.replays.python_replay import replay_in_python
+from topstory.evaluation.replays.retention import warn_if_unlikely
+from topstory.evaluation.replays.truth import ExpectedPayoffs, TrueValue
 from topstory.evaluation.result import ArticleResult, Bucket, Result
-from topstory.evaluation.retention import warn_if_unlikely
-from topstory.evaluation.truth import ExpectedPayoffs, TrueValue
 from topstory.events import EventLog
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots

@@ -12,7 +12,7 @@ import pytest
 
 import topstory as ts
 from topstory.evaluation import MeanBucket, mean_lift
-from topstory.evaluation.replay import replay_unwarned
+from topstory.evaluation.replays.replay import replay_unwarned
 from topstory.evaluation.result import Result
 
 POLICIES = {"egreedy": {"epsilon": 0.2}, "ucb": {"alpha": 0.4}, "linucb-disjoint": {"alpha": 0.4}}

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from topstory.evaluation.recommendation import TriedPoint, recommend
+from topstory.evaluation.tuning.recommendation import TriedPoint, recommend
 
 ALPHAS = (0.03, 0.06, 0.1, 0.2, 0.4, 0.6, 1.0, 1.5)
 EPSILONS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.8)

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 
 from topstory.evaluation.blocks import Blocks
-from topstory.evaluation.replay import replay_unwarned
+from topstory.evaluation.replays.replay import replay_unwarned
+from topstory.evaluation.replays.truth import ExpectedPayoffs
 from topstory.evaluation.result import ArticleResult, Bucket, Result
-from topstory.evaluation.truth import ExpectedPayoffs
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
 from topstory.policies.registry import REGISTRY, policy

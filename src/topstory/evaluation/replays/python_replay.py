@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from topstory.evaluation.prepared_log import CHUNK_EVENTS, PreparedLog
+from topstory.evaluation.replays.prepared_log import CHUNK_EVENTS, PreparedLog
 from topstory.events import EventLog
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots

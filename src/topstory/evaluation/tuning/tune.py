@@ -14,22 +14,18 @@ from typing import Any
 from topstory.engines import Engine
 from topstory.engines import engine as named_engine
 from topstory.evaluation.exploration import LEARNING_SHARE, check_learning_share
-from topstory.evaluation.grids import (
+from topstory.evaluation.replays.run import BUCKETS, TOTAL, Outcome, Run
+from topstory.evaluation.replays.runs import cost, play_all
+from topstory.evaluation.tuning.curves import Tuning, known_value, tuning_of
+from topstory.evaluation.tuning.grids import (
     DEFAULT_RIDGES,
     grid_runs,
     has_ridge,
     next_value,
+    parameter_name,
     searched_grid,
 )
-from topstory.evaluation.grids import RIDGES as RIDGES
-from topstory.evaluation.grids import SIZES as SIZES
-from topstory.evaluation.grids import default_grid as default_grid
-from topstory.evaluation.grids import parameter_name as parameter_name
-from topstory.evaluation.grids import repeats_at as repeats_at
-from topstory.evaluation.repeats import REPEATS
-from topstory.evaluation.run import BUCKETS, TOTAL, Outcome, Run
-from topstory.evaluation.runs import cost, play_all
-from topstory.evaluation.tuning_curves import Tuning, known_value, tuning_of
+from topstory.evaluation.uncertainty.repeats import REPEATS
 from topstory.events import EventLog
 
 MAX_WIDENINGS = 2  # how often values beyond the edge are tried

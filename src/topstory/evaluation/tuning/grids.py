@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from topstory.evaluation.repeats import check_repeats
-from topstory.evaluation.run import Run
+from topstory.evaluation.replays.run import Run
+from topstory.evaluation.uncertainty.repeats import check_repeats
 from topstory.policies import REGISTRY
 from topstory.policies.entries import Parameter
 from topstory.policies.policy import check_seed

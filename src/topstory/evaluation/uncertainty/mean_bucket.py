@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from topstory.evaluation.intervals import NO_VARIANCE, Interval, Variance, rate_interval
-from topstory.evaluation.next_period import NextPeriod, next_period
-from topstory.evaluation.repeats import Estimate, mean_relative_ctr
 from topstory.evaluation.result import Bucket
+from topstory.evaluation.uncertainty.next_period import NextPeriod, next_period
+from topstory.evaluation.uncertainty.repeats import Estimate, mean_relative_ctr
 from topstory.kernels.compilation import Floats
 from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
 

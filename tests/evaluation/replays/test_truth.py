@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import topstory as ts
-from topstory.evaluation.replay import replay_unwarned
-from topstory.evaluation.run import Outcome, Run
-from topstory.evaluation.truth import ExpectedPayoffs
+from topstory.evaluation.replays.replay import replay_unwarned
+from topstory.evaluation.replays.run import Outcome, Run
+from topstory.evaluation.replays.truth import ExpectedPayoffs
 
 WORLD = ts.TodayModule(seed=3, users=2_000)
 LOG = WORLD.random_log(150_000, days=0.25)

@@ -20,7 +20,7 @@ from scipy.special import ndtr, stdtr
 
 from topstory.evaluation.intervals import NOTHING_KNOWN, Interval, LogRatio
 from topstory.evaluation.result import Bucket
-from topstory.evaluation.run_errors import RunErrors
+from topstory.evaluation.uncertainty.run_errors import RunErrors
 from topstory.kernels.compilation import Floats
 
 Name = TypeVar("Name", bound=Hashable)

@@ -1,0 +1,1 @@
+"""Replay: what a policy would have earned on a log, one run or many."""

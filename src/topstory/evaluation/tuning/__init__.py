@@ -1,0 +1,1 @@
+"""Which parameter to run a policy with."""

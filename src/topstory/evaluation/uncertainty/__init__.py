@@ -1,0 +1,1 @@
+"""How sure a result is: over clicks, learning paths, many comparisons and other days."""
