@@ -48,8 +48,8 @@ $(KERNELS): $(shell find src/topstory/kernels -name "*.py")
 	@touch $@
 
 demo: install $(KERNELS) ## Run the paper's whole evaluation on simulated logs, and say where the report is
-	@echo "Running the paper's evaluation on simulated logs; the report will be .cache/demo/report.html"
-	@$(BIN)/topstory study .cache/demo
+	@echo "Running the paper's evaluation on simulated logs; the report will be .cache/demo-study/report.html"
+	@$(BIN)/topstory study .cache/demo-study
 
 # The report is tested in a real browser: the machine's own, or one that is installed here.
 browser: develop
