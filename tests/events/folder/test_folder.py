@@ -4,6 +4,7 @@ import json
 import os
 import tracemalloc
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -253,3 +254,22 @@ def test_importing_the_room_imports_neither_numba_nor_arrow() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
+
+
+def test_to_make_and_to_read_a_log_does_not_import_pandas(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    assert find_spec("pandas") is not None  # else the test proves nothing
+    given = columns(timestamps=MAY_FIRST + np.array([0, 10, DAY]))
+    EventLog.from_arrays(**given).write(tmp_path / "log")
+    script = (
+        "import sys; from topstory.events import EventLog\n"
+        "EventLog.read(sys.argv[1])\n"
+        "EventLog.from_arrays([[1.0]] * 2, [['a', 'b']], [0, 0], ['a', 'b'], [0, 1])\n"
+        "print('pyarrow' in sys.modules, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "log"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True", "False"]

@@ -8,7 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.events.columns.array_record import blocks
-from topstory.events.columns.arrow_ids import UNKNOWN, as_python, id_indices, is_string_type
+from topstory.events.columns.arrow_ids import (
+    UNKNOWN,
+    as_python,
+    id_indices,
+    is_string_type,
+    string_array,
+)
 from topstory.events.columns.articles import ArticleTable, as_id
 from topstory.events.columns.pools import Indices, PoolTable
 
@@ -54,15 +60,13 @@ def shown_positions(
     shown: Any, pool: npt.NDArray[np.int32], pools: PoolTable, articles: ArticleTable
 ) -> npt.NDArray[np.uint16] | npt.NDArray[np.int32]:
     """(n,) the position of each event's shown article in its pool; ValueError names the row."""
-    import pyarrow as pa
-
     values = _sliceable(shown)
     if len(values) != len(pool):
         raise ValueError(
             f"shown must hold one article id for each of the {len(pool)} rows of users, "
             f"got {len(values)}"
         )
-    known = pa.array(articles.ids, pa.string())
+    known = string_array(articles.ids)
     find = PositionLookup(pools, len(articles.ids))
     positions = np.empty(len(pool), position_type(pools))
     for start, stop in blocks(len(pool)):
@@ -104,7 +108,7 @@ def _as_strings(part: Any, start: int) -> Any:
     import pyarrow as pa
 
     try:
-        array = part if isinstance(part, pa.Array | pa.ChunkedArray) else pa.array(part)
+        array = part if isinstance(part, pa.Array | pa.ChunkedArray) else _converted(part)
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
         if not len(array):
@@ -116,6 +120,15 @@ def _as_strings(part: Any, start: int) -> Any:
     for at, value in enumerate(part.tolist() if hasattr(part, "tolist") else part):
         as_id(value, f"row {start + at}: shown")
     raise ValueError(f"shown must be article ids (strings), got {type(part).__name__}")
+
+
+def _converted(part: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return string_array(part.tolist() if isinstance(part, np.ndarray) else part)
+    except TypeError:  # not all are strings
+        return pa.array(part)
 
 
 def _not_in_pool(row: int, value: Any, number: int, articles: ArticleTable) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.parquet as pq
 
+from topstory.events.columns.arrow_ids import string_array
 from topstory.events.columns.articles import ArticleTable, merge_profiles
 from topstory.events.columns.pools import Indices, pool_keys, pools_of_keys
 from topstory.events.folder.parquet_files import parquet_writer
@@ -130,7 +130,7 @@ class MergedPools:
         if self._writer is None:
             self._writer = parquet_writer(self._path, pools_schema())
         table = pools_of_keys(self._waiting)
-        ids = pa.array(articles.ids, pa.string())
+        ids = string_array(articles.ids)
         self._writer.write_table(pools_columns(self._written, table.offsets, table.members, ids))
         self._written = self._total
         self._waiting, self._members = [], 0

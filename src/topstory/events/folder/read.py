@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from topstory.events.columns.arrow_ids import UNKNOWN, as_python, id_indices
+from topstory.events.columns.arrow_ids import UNKNOWN, as_numpy, as_python, id_indices, string_array
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.contexts import Contexts, SparseContexts, check_sparse, invalid_rows
 from topstory.events.columns.exact import ExactValues
@@ -117,7 +117,7 @@ class _LogBuffers:
         self._people = people
         self._visitor = np.empty(0 if people is None else events, np.int32)
         self._starts = np.cumsum([0, *(file.events for file in contents.files)]).tolist()
-        self._known = pa.array(articles.ids, pa.string())
+        self._known = string_array(articles.ids)
         self._find = PositionLookup(pools, len(articles.ids))
         self._sparse = contents.contexts == "sparse"
         # How many features are on is known only after reading the file.
@@ -161,7 +161,7 @@ class _LogBuffers:
                 _raise_at(bad, chance, where, start, "propensity {}; it must lie in (0, 1]")
                 self._propensity[place] = chance
             if self._contents.timed:
-                micros = batch.column("timestamp").view(pa.int64()).to_numpy()
+                micros = as_numpy(batch.column("timestamp").view(pa.int64()), zero_copy_only=True)
                 bad = (micros < EARLIEST) | (micros > LATEST)
                 _raise_at(bad, micros, where, start, "timestamp {} us; years go from 1 to 9999")
                 self._micros[place] = micros
@@ -198,7 +198,7 @@ class _LogBuffers:
 
     def _fill_exact(self, batch: Any, place: slice, where: str, start: int) -> None:
         """The same contexts and payoffs, before they were rounded."""
-        flat = batch.column("user_exact").flatten().to_numpy(zero_copy_only=False)
+        flat = as_numpy(batch.column("user_exact").flatten())
         users, payoff = flat.reshape(len(batch), -1), _values(batch, "payoff_exact")
         with np.errstate(over="ignore"):  # then it differs
             same = (users.astype(np.float32) == self._users[place]).all(axis=1)
@@ -208,7 +208,7 @@ class _LogBuffers:
         self._exact_users[place], self._exact_payoff[place] = users, payoff
 
     def _fill_users(self, column: Any, place: slice, number: int, where: str, start: int) -> None:
-        values = column.flatten().to_numpy(zero_copy_only=False)
+        values = as_numpy(column.flatten())
         if not self._sparse:
             users = values.reshape(len(column), -1)
             if not np.isfinite(values).all():
@@ -217,7 +217,7 @@ class _LogBuffers:
                 )
             self._users[place] = users
             return
-        sizes = column.value_lengths().to_numpy(zero_copy_only=False)
+        sizes = as_numpy(column.value_lengths())
         indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)))
         check_sparse(SparseContexts(indptr, values, self._contents.dimension), where, start)
         self._sizes[place.start + 1 : place.stop + 1] = sizes
@@ -241,7 +241,7 @@ class _LogBuffers:
 
 
 def _values(batch: Any, name: str) -> Array:
-    values: Array = batch.column(name).to_numpy()
+    values: Array = as_numpy(batch.column(name), zero_copy_only=True)
     return values
 
 

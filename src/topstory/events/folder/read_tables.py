@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from topstory.events.columns.arrow_ids import UNKNOWN, id_indices
+from topstory.events.columns.arrow_ids import UNKNOWN, as_numpy, id_indices, string_array
 from topstory.events.columns.articles import ArticleTable, as_id
 from topstory.events.columns.contexts import invalid_rows
 from topstory.events.columns.pools import PoolTable
@@ -31,13 +31,13 @@ def read_articles(path: Path, contents: LogContents) -> ArticleTable:
         if width is None:
             continue
         lists = batch.column("features")
-        odd = np.flatnonzero(lists.value_lengths().to_numpy(zero_copy_only=False) != width)
+        odd = np.flatnonzero(as_numpy(lists.value_lengths()) != width)
         if len(odd):
             raise ValueError(
                 f"{path}: row {start + odd[0]}: an article must have {width} features, "
                 f"as {CONTENTS} says"
             )
-        rows = lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+        rows = as_numpy(lists.flatten()).reshape(-1, width)
         bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if len(bad):
             raise ValueError(f"{path}: row {start + bad[0]}: features must be finite")
@@ -56,17 +56,17 @@ def read_articles(path: Path, contents: LogContents) -> ArticleTable:
 
 def read_pools(path: Path, contents: LogContents, articles: ArticleTable) -> PoolTable:
     """`pools.parquet`."""
-    known = pa.array(articles.ids, pa.string())
+    known = string_array(articles.ids)
     offsets = np.zeros(contents.pools + 1, np.int64)
     members = [np.empty(0, np.int32)]
     for start, batch in batches(path, pools_schema(), contents.pools):
-        numbers = batch.column("pool").to_numpy()
+        numbers = as_numpy(batch.column("pool"), zero_copy_only=True)
         if not np.array_equal(numbers, np.arange(start, start + len(batch))):
             raise ValueError(
                 f"{path}: column 'pool' must count from 0 to {contents.pools - 1}, in order"
             )
         lists = batch.column("articles")
-        sizes = lists.value_lengths().to_numpy(zero_copy_only=False)
+        sizes = as_numpy(lists.value_lengths())
         offsets[start + 1 : start + 1 + len(batch)] = sizes
         ids = lists.flatten()
         indices = id_indices(ids, known)
@@ -99,7 +99,7 @@ def read_users(path: Path, contents: LogContents) -> UserTable:
     users = contents.users or 0
     contexts = np.empty((users, contents.dimension), np.float32)
     for start, batch in batches(path, users_schema(contents.dimension), users):
-        rows = batch.column("user").flatten().to_numpy(zero_copy_only=False)
+        rows = as_numpy(batch.column("user").flatten())
         rows = rows.reshape(len(batch), -1)
         bad = np.flatnonzero(invalid_rows(rows))
         if len(bad):

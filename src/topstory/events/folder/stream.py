@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from topstory.events.columns.arrow_ids import UNKNOWN, id_indices
+from topstory.events.columns.arrow_ids import UNKNOWN, as_numpy, id_indices, string_array
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.visitors import check_visitor_numbers
 from topstory.events.folder.contents import ARTICLES, USERS, EventFile, LogContents, read_contents
@@ -72,7 +72,7 @@ class RawFolder:
         """Visitor, shown article (its row in the table of articles) and payoff of each event."""
         visitor, shown = np.empty(part.events, np.int32), np.empty(part.events, np.int32)
         payoff = np.empty(part.events, np.float32)
-        known = pa.array(self.article_ids, pa.string())
+        known = string_array(self.article_ids)
         whole = events_schema(self.contents)
         schema = pa.schema([whole.field(name) for name in COLUMNS])
         before = 0
@@ -80,11 +80,11 @@ class RawFolder:
             path = self.folder / file.name
             for start, batch in batches(path, schema, file.events):
                 place = slice(before + start, before + start + len(batch))
-                numbers = batch.column("visitor").to_numpy()
+                numbers = as_numpy(batch.column("visitor"), zero_copy_only=True)
                 check_visitor_numbers(numbers, self.contents.users or 0, f"{path}: row ", start)
                 visitor[place] = numbers
                 shown[place] = id_indices(batch.column("shown"), known)
-                payoff[place] = batch.column("payoff").to_numpy()
+                payoff[place] = as_numpy(batch.column("payoff"), zero_copy_only=True)
                 _check_events(shown[place], payoff[place], batch, path, start)
             before += file.events
         return visitor, shown, payoff
