@@ -130,6 +130,22 @@ def test_learn_is_shown_then_paid_to_the_bit(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("every_other", [1000.0, 1e-3])
+def test_hostile_contexts_do_not_raise_the_drift(kind: str, every_other: float) -> None:
+    """Nearly parallel, of the greatest magnitude that any service accepts; or tiny ones between."""
+    random = np.random.default_rng(1)
+    users = random.normal(size=4) + 1e-5 * random.normal(size=(2_000, 4))
+    users *= 1000.0 / np.abs(users).max(axis=1, keepdims=True)
+    users[::2] *= every_other / 1000.0
+    policy, worst = make(kind, 1.0, 1.0), 0.0
+    for number, x in enumerate(users):
+        policy.shown(x, "ab"[random.integers(2)])
+        if not number % 20:
+            worst = max(worst, policy.model.drift())
+    assert 0.0 < worst < 1e-6  # above: an alarm
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("ridge", [0.1, 1.0, 10.0])
 def test_a_million_updates_stay_exact(kind: str, ridge: float) -> None:
     # Pools of one article: every event is a trial. Memberships sum to the constant, so that A keeps

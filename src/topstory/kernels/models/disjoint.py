@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topstory.kernels.algebra import add_square, dot, invert, multiply, trace
-from topstory.kernels.compilation import Counters, Floats, specialised
+from topstory.kernels.compilation import Counters, Floats, internal, specialised
 from topstory.kernels.contexts import linear, quadratic, spread, squared_length
 from topstory.kernels.models.model import estimate, paid, shown, takes, width
 
@@ -20,6 +20,12 @@ from topstory.kernels.models.model import estimate, paid, shown, takes, width
 # after one with so large a γ that subtracting uuᵀ/γ cancels digits: an uncommonly long context.
 REFRESH_AFTER = 1024
 REFRESH_ABOVE = 1e4
+# With A's condition number κ, each adds about 1e-16·κ to the error, and 1e-16·κ·|x||u|/γ if that is
+# more: u is the difference of large numbers if x is long and like those before. Few are allowed if
+# κ is large, and none after one whose own error is. Hostile contexts get here at once (without this
+# they raised the drift to 1e-5), those of length 1 and a ridge of 1 after 1e6 trials of an article.
+REFRESH_ABOVE_SUM = 1e9
+REFRESH_ABOVE_ONE = 1e6
 
 # The error of A⁻¹ is about 1e-16 times A's condition number, which is at most trace(A)/ridge: in
 # tests 1e-8 here. Beyond, the model changes to its factored form. Contexts of length 1 and a ridge
@@ -38,6 +44,18 @@ class Disjoint(NamedTuple):
     ridge: float
     room: Floats  # (2, d)
     square_room: Floats  # (d, d)
+
+
+@internal
+def worn(updates: int, A: Floats, ridge: float, x: Floats, u: Floats, gamma: float) -> bool:
+    """Whether to invert A afresh after the update by u = A⁻¹x: one of so many since the last."""
+    condition = trace(A) / ridge
+    own = condition / gamma
+    return bool(
+        updates >= max(REFRESH_AFTER, x.shape[0])
+        or updates * condition > REFRESH_ABOVE_SUM
+        or dot(x, x) * dot(u, u) * own * own > REFRESH_ABOVE_ONE * REFRESH_ABOVE_ONE
+    )
 
 
 @specialised(estimate, inline=True)
@@ -76,7 +94,8 @@ def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
         add_square(state.S[a], u, -scale)
         add_square(state.A[a], context, 1.0)
         state.updates[a] += 1
-        if state.updates[a] >= max(REFRESH_AFTER, u.shape[0]) or gamma > REFRESH_ABOVE:
+        afresh = worn(state.updates[a], state.A[a], state.ridge, context, u, gamma)
+        if afresh or gamma > REFRESH_ABOVE:
             invert(state.A[a], state.ridge, state.S[a], state.square_room)
             multiply(state.S[a], state.b[a], state.v[a])
             state.updates[a] = 0

@@ -31,7 +31,7 @@ import numpy as np
 from topstory.kernels.algebra import add_square, dot, invert, multiply, trace
 from topstory.kernels.compilation import Counters, Floats, Slots, internal, specialised
 from topstory.kernels.contexts import spread, squared_length
-from topstory.kernels.models.disjoint import MAX_CONDITION, REFRESH_ABOVE, REFRESH_AFTER
+from topstory.kernels.models.disjoint import MAX_CONDITION, REFRESH_ABOVE, worn
 from topstory.kernels.models.hybrid_forms import (
     ACTIVE,
     CHANGES,
@@ -132,9 +132,13 @@ def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
         add_square(A_inverse, u, -1.0 / gamma)
         state.updates[a] += 1
         state.clock[UPDATES] += 1
-        own_afresh = state.updates[a] >= max(REFRESH_AFTER, u.shape[0]) or gamma > REFRESH_ABOVE
+        own_afresh = (
+            worn(state.updates[a], state.A[a], state.ridge, context, u, gamma)
+            or gamma > REFRESH_ABOVE
+        )
         all_afresh = (
-            state.clock[UPDATES] >= max(REFRESH_AFTER, w.shape[0]) or c > REFRESH_ABOVE * gamma
+            worn(state.clock[UPDATES], state.A0[0], state.shared_ridge, w, h, c)
+            or c > REFRESH_ABOVE * gamma
         )
         if own_afresh:
             invert(state.A[a], state.ridge, A_inverse, state.square_room[0])
