@@ -6,7 +6,7 @@ import numpy as np
 
 from topstory.kernels.models.disjoint import Disjoint
 from topstory.kernels.models.factored import FactoredDisjoint
-from topstory.models.linear import LinearModel, residual, scaled_identities
+from topstory.models.linear import LinearModel, scaled_identities
 
 
 class DisjointLinear(LinearModel):
@@ -27,6 +27,7 @@ class DisjointLinear(LinearModel):
     name: ClassVar[str] = "disjoint"
     per_article: tuple[str, ...] = ("A", "b", "S", "v", "updates")
     scored: tuple[str, ...] = ("S", "v")
+    inverses: tuple[tuple[str, str], ...] = (("A", "S"),)
 
     def __init__(self, ridge: float = 1.0) -> None:
         super().__init__(ridge)
@@ -56,10 +57,3 @@ class DisjointLinear(LinearModel):
             room=np.zeros((2, dimension)),
             square_room=np.zeros((dimension, dimension)),
         )
-
-    def drift(self) -> float:
-        """The largest entry of |A·A⁻¹ − I|; 0 in the factored form, which has no inverse."""
-        if self.factored:
-            return 0.0
-        slots = len(self.roster.ids)
-        return residual(self.state.A[:slots], self.state.S[:slots])

@@ -11,7 +11,7 @@ from topstory.kernels.models.factored import FactoredHybrid, convert
 from topstory.kernels.models.hybrid import IN_POOL, Hybrid
 from topstory.kernels.models.hybrid_forms import ACTIVE, CURRENT, UPDATES
 from topstory.kernels.models.model import refresh
-from topstory.models.linear import LinearModel, prior_weight, residual, scaled_identities
+from topstory.models.linear import LinearModel, prior_weight, scaled_identities
 
 
 class HybridLinear(LinearModel):
@@ -42,6 +42,7 @@ class HybridLinear(LinearModel):
     listed: tuple[str, ...] = ("active", "current")
     shared: tuple[str, ...] = ("A0", "b0", "P", "beta", "clock")
     scored: tuple[str, ...] = ("S", "v")
+    inverses: tuple[tuple[str, str], ...] = (("A", "A_inverse"), ("A0", "P"))
 
     def __init__(self, ridge: float = 1.0, shared_ridge: float = 1.0) -> None:
         super().__init__(ridge)
@@ -177,10 +178,3 @@ class HybridLinear(LinearModel):
         super().score_from(dimension, arrays)
         if not self.factored:
             self.state.left_at[:] = IN_POOL  # so that none of them is computed here
-
-    def drift(self) -> float:
-        """The largest entry of |A·A⁻¹ − I|, the shared A0 included; 0 in the factored form."""
-        if self.factored:
-            return 0.0
-        slots, state = len(self.roster.ids), self.state
-        return max(residual(state.A[:slots], state.A_inverse[:slots]), residual(state.A0, state.P))

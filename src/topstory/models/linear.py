@@ -34,7 +34,7 @@ class LinearModel(Model):
         """Name the fields of the factored form."""
 
     def _use_factors(self) -> None:
-        self.factored = True
+        self.factored, self.inverses = True, ()
         self._name_factors()
 
     def _convert(self, old: Any) -> None:
@@ -95,10 +95,3 @@ def prior_weight(name: str, value: float) -> float:
 def scaled_identities(count: int, size: int, scale: float) -> Floats:
     """(count, size, size) copies of scale·I."""
     return np.tile(np.eye(size) * scale, (count, 1, 1))
-
-
-def residual(A: Floats, inverse: Floats) -> float:
-    """The largest entry of |A·A⁻¹ − I| over a stack of matrices."""
-    if not len(A):
-        return 0.0
-    return float(np.abs(A @ inverse - np.eye(A.shape[1])).max())

@@ -26,6 +26,7 @@ class Model(ABC):
     listed: tuple[str, ...] = ()  # fields that list slots, with room for all of them
     shared: tuple[str, ...] = ()  # fields that all articles share
     scored: tuple[str, ...]  # those that scoring reads
+    inverses: tuple[tuple[str, str], ...] = ()  # fields of matrices, and of their inverses
     folds: int = 0  # of the log, whose sums the model is given; 0: it needs none
 
     def __init__(self) -> None:
@@ -232,8 +233,23 @@ class Model(ABC):
         return deepcopy(self)
 
     def drift(self) -> float:
-        """The rounding error of the state: the largest entry of |A·A⁻¹ − I|; 0 if exact."""
-        return 0.0
+        """The rounding error of the state: the largest entry of |A·A⁻¹ − I|; 0 if exact.
+
+        The factored form of a linear model has no inverses, and is exact.
+        """
+        arrays = self.arrays()
+        found = [
+            residual(A, A_inverse)  # one at a time: all at once would double the memory
+            for field, inverse in self.inverses
+            if field in arrays
+            for A, A_inverse in zip(arrays[field], arrays[inverse], strict=True)
+        ]
+        return float(np.max(found, initial=0.0))  # NaN if one of them is
+
+
+def residual(A: Floats, inverse: Floats) -> float:
+    """The largest entry of |A·A⁻¹ − I|."""
+    return float(np.abs(A @ inverse - np.eye(len(A))).max())
 
 
 def finite_vector(values: npt.ArrayLike, article: str) -> Floats:

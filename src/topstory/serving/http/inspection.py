@@ -1,11 +1,12 @@
-"""What takes long to compute of the state: from a copy, in a thread, once for all who ask."""
+"""What takes long to compute of the state: in a thread, once for all who ask."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
 
-from topstory.serving.state.state import State, StateSketch
+from topstory.serving.state.sketch import StateSketch
+from topstory.serving.state.state import State
 
 
 @dataclass(frozen=True)
@@ -18,30 +19,42 @@ class Inspection:
 
 
 class Inspector:
-    """Inspects a state while it goes on. Everybody who asks gets one that began after that."""
+    """Inspects a state while it goes on, one inspection at a time."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._lock = asyncio.Lock()
-        self._begun = 0
-        self._last: tuple[int, Inspection] | None = None
+        self._running: asyncio.Task[Inspection] | None = None
+        self.last: Inspection | None = None
 
     async def inspect(self) -> Inspection:
         """The state as it is now, or a little later."""
-        asked = self._begun
-        async with self._lock:
-            if self._last is not None and self._last[0] > asked:
-                return self._last[1]
-            self._begun += 1
-            begun, sketch = self._begun, self._state.sketch()
-            found = await asyncio.to_thread(_inspect, sketch)
-            self._last = begun, found
-            return found
+        asked = self._state.number
+        while self.last is None or self.last.number < asked:
+            running = self._run()
+            await asyncio.wait([running])
+            self.last = running.result()
+        return self.last
+
+    async def recent(self, seconds: float) -> Inspection | None:
+        """The state as it is now if that takes no longer than this, else the last inspection.
+
+        The one that takes longer goes on, for those who ask later.
+        """
+        try:
+            return await asyncio.wait_for(self.inspect(), seconds)
+        except TimeoutError:
+            return self.last
+
+    def _run(self) -> asyncio.Task[Inspection]:
+        """The inspection that is under way: it goes on if those who wait for it are gone."""
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._inspect())
+        return self._running
+
+    async def _inspect(self) -> Inspection:
+        with self._state.sketch() as sketch:
+            return await asyncio.to_thread(_read, sketch)
 
 
-def _inspect(sketch: StateSketch) -> Inspection:
-    drift = {
-        name: policy.model.drift() if len(policy.model.roster) else 0.0
-        for name, (_, policy) in sketch.pools.items()
-    }
-    return Inspection(sketch.number, sketch.fingerprint(), drift)
+def _read(sketch: StateSketch) -> Inspection:
+    return Inspection(sketch.number, sketch.fingerprint(), sketch.drift())

@@ -21,6 +21,8 @@ from topstory.serving.journal.clock import SECOND
 from topstory.serving.service.service import Service
 from topstory.serving.upkeep.keeper import Keeper
 
+DRIFT_SECONDS = 1.0  # that a page waits for the newest drift; after that it has an earlier one
+
 
 class Metrics(Collector):
     """Collects the metrics of a service."""
@@ -46,7 +48,8 @@ class Metrics(Collector):
     async def page(self) -> bytes:
         """The page in Prometheus' text format."""
         await self.outliers()
-        self._drift = (await self.inspector.inspect()).drift
+        inspection = await self.inspector.recent(DRIFT_SECONDS)
+        self._drift = {} if inspection is None else inspection.drift
         return generate_latest(self._registry)
 
     async def outliers(self) -> dict[str, int]:
@@ -148,7 +151,8 @@ class Metrics(Collector):
                 if counts.ctr is not None:
                     ctr.add_metric([name, bucket], counts.ctr)
             articles.add_metric([name], len(pool.articles))
-            drifted.add_metric([name], self._drift.get(name, 0.0))
+            if name in self._drift:
+                drifted.add_metric([name], self._drift[name])
         yield from (shows, payoff, ctr, articles, drifted, age)
 
     def _outliers(self) -> Iterator[Metric]:

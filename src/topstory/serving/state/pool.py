@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from struct import Struct
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -45,6 +47,14 @@ class Listing:
     scores: Floats
 
 
+class Sketch(Protocol):
+    """Somebody who reads the model as it was: told of an article before that changes."""
+
+    def keep(self, slots: Iterable[int]) -> None:
+        """The articles in these slots are about to change."""
+        ...
+
+
 class Pool:
     """Articles that come and go, the policy that chooses among them, and what they paid."""
 
@@ -56,6 +66,7 @@ class Pool:
         if len(policy.model.roster):
             policy.model.see(dimension)
         self.edits: dict[str, str] = {}  # by the client's id: what was done
+        self.sketches: list[Sketch] = []
         self._listing: Listing | None = None
         self._unpack = Struct(f"<{dimension}d").unpack
         self._updates = UpdateBatch(dimension)
@@ -93,6 +104,7 @@ class Pool:
         """Forget an article."""
         self.learn()
         if self.articles.pop(article, None) is not None:
+            self._announce([self.policy.model.roster.slot(article)])  # the slot is used again
             self.policy.remove_article(article)
         self._listing = None
 
@@ -140,7 +152,12 @@ class Pool:
     def learn(self) -> None:
         """Teach the policy what was shown and paid since the last time."""
         if self._updates.slots:
+            self._announce(self._updates.slots)
             self._updates.apply(self.policy.model)
+
+    def _announce(self, slots: Iterable[int]) -> None:
+        for sketch in self.sketches:
+            sketch.keep(slots)
 
     # -- articles that can be shown --
 

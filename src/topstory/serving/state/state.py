@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from hashlib import blake2b
-
-import msgspec
-import numpy as np
 
 from topstory.policies import Policy
 from topstory.serving.journal.records import (
@@ -24,6 +19,7 @@ from topstory.serving.journal.records import (
 )
 from topstory.serving.state.exclusion import NotExcluded, excludes
 from topstory.serving.state.pool import Pool, edit_of
+from topstory.serving.state.sketch import StateSketch
 
 MAX_BATCH = 4096  # records whose trials are learned together
 
@@ -98,43 +94,8 @@ class State:
 
         What models only cache for scoring is left out: it depends on which requests came.
         """
-        return self._sketch(copy=False).fingerprint()
+        return self.sketch().fingerprint()
 
     def sketch(self) -> StateSketch:
-        """A copy of all that was learned and counted."""
-        return self._sketch(copy=True)
-
-    def _sketch(self, copy: bool) -> StateSketch:
-        return StateSketch(
-            self.number,
-            {
-                name: (
-                    msgspec.json.encode([pool.tally, list(pool.articles.values())]),
-                    pool.policy.copy() if copy else pool.policy,
-                )
-                for name, pool in self.pools.items()
-            },
-        )
-
-
-@dataclass(frozen=True)
-class StateSketch:
-    """What was learned and counted at one moment."""
-
-    number: int
-    pools: dict[str, tuple[bytes, Policy]]  # what was counted, as JSON, and what was learned
-
-    def fingerprint(self) -> str:
-        """As `State.fingerprint`."""
-        digest = blake2b(f"{self.number}".encode(), digest_size=16)
-        for name, (counted, policy) in sorted(self.pools.items()):
-            digest.update(name.encode())
-            digest.update(counted)
-            model = policy.model
-            digest.update(msgspec.json.encode(model.roster.ids))
-            for field, array in sorted(model.learned().items()):
-                # The slots of removed articles hold leftovers.
-                alive = np.array([article is not None for article in model.roster.ids], bool)
-                digest.update(f"{field} {array.dtype}".encode())
-                digest.update((array[alive] if field in model.per_article else array).tobytes())
-        return digest.hexdigest()
+        """All that was learned and counted."""
+        return StateSketch(self.number, dict(self.pools))
