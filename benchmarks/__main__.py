@@ -23,6 +23,7 @@ from benchmarks import (
     live,
     machine,
     memory,
+    overload,
     replay,
     serving,
     simulation,
@@ -47,6 +48,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "claims": claims.run,
     "serve": serving.run,
     "workers": workers.run,
+    "overload": overload.run,
     "hops": hops.run,
 }
 RESULTS = ROOT / ".cache" / "bench" / "results.json"

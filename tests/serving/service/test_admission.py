@@ -13,7 +13,7 @@ from tests.serving.making import D, add_articles, config, refused, run, visitor
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, Decision
-from topstory.serving.service import admission
+from topstory.serving.service import admission, frontend
 from topstory.serving.service.service import Service
 
 USER = (0.2, 0.3, 0.5, 1.0)
@@ -100,3 +100,25 @@ def test_more_work_than_fits_into_the_queue_is_refused_at_once(
     assert {(each.status, each.reason) for each in errors} == {(503, "overloaded")}
     assert 80 <= len(errors) <= 95
     assert not any(isinstance(each, ApiError) for each in found[:5])  # first come, first served
+
+
+def test_a_decision_that_waited_for_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the machine were busy with something else: a second passes before the turn comes."""
+    passed = [0.0]
+    monkeypatch.setattr(frontend, "perf_counter", lambda: perf_counter() + passed[0])
+
+    async def work(service: Service) -> None:
+        await add_articles(service)
+        made = asyncio.gather(
+            *(service.decide(DecideRequest(user=USER)) for _ in range(3)), return_exceptions=True
+        )
+        await asyncio.sleep(0)  # they are asked
+        passed[0] += 1.0
+        for each in await made:
+            assert isinstance(each, ApiError)
+            assert (each.status, each.reason) == (503, "overloaded")
+        assert (await service.decide(DecideRequest(user=USER))).article
+
+    run(config(tmp_path, limits={"queue_seconds": 0.5}), work)

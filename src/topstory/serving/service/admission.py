@@ -61,11 +61,18 @@ class QueueTime:
         """Count one more decision; ApiError if those before it take too long."""
         after = self._waiting + self._each.get(pool, 0.0)
         if after > self._limit and self._waiting:
-            raise ApiError(
-                *(503, "overloaded"),
-                f"decisions for {after:.2g} seconds are waiting; try again later",
-            )
+            raise overloaded(f"decisions for {after:.2g} seconds are waiting")
         self._waiting = after
+
+    def gave_up(self, pool: str, waited: float) -> bool:
+        """Whether a decision waited for so long that it is refused after all.
+
+        The machine was busy with something else: work is measured in this thread's own time.
+        """
+        if waited <= self._limit:
+            return False
+        self._waiting = max(0.0, self._waiting - self._each.get(pool, 0.0))
+        return True
 
     def slice(self, pool: str) -> int:
         """How many decisions may be made without a break."""
@@ -86,3 +93,8 @@ class QueueTime:
     def emptied(self) -> None:
         """Nothing waits."""
         self._waiting = 0.0
+
+
+def overloaded(why: str) -> ApiError:
+    """The error if there is more to do than can be done in time."""
+    return ApiError(503, "overloaded", f"{why}; try again later")

@@ -20,7 +20,7 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.records import Decided
 from topstory.serving.security.decision_ids import Signer
-from topstory.serving.service.admission import QueueTime, VisitorCaps
+from topstory.serving.service.admission import QueueTime, VisitorCaps, overloaded
 from topstory.serving.service.inputs import OutOfRange, context_of
 from topstory.serving.service.receipts import Receipt, issued, redeemed
 from topstory.serving.service.replies import Reply, unexpected
@@ -40,6 +40,7 @@ class PendingRequest(NamedTuple):
     user: tuple[float, ...]
     reply: Reply[Decision]
     key: str  # the name of the caller's API key
+    asked: float  # when, by perf_counter
 
 
 class FrontEnd:
@@ -85,7 +86,7 @@ class FrontEnd:
         self._queue.admit(pool)
         if not self._pending:
             asyncio.get_running_loop().call_soon(self._turn)
-        self._pending.append(PendingRequest(request, pool, user, reply, key))
+        self._pending.append(PendingRequest(request, pool, user, reply, key, perf_counter()))
 
     def pay(self, request: FeedbackRequest, reply: Reply[Acknowledged], key: str = "") -> None:
         """Record what a decision paid. The reply gets the answer; raises ApiError at once."""
@@ -121,6 +122,9 @@ class FrontEnd:
         # By pool: requests for one article alone share a kernel call, others have their own.
         pools: dict[str, tuple[list[PendingRequest], list[PendingRequest]]] = {}
         for each in pending:
+            if queue.gave_up(each.pool, now - each.asked):
+                self._refuse(each)
+                continue
             plain, others = pools.setdefault(each.pool, ([], []))
             (others if each.request.slots > 1 or each.request.exclude else plain).append(each)
         for plain, others in pools.values():
@@ -143,6 +147,10 @@ class FrontEnd:
             self._pending = left + self._pending
         elif not self._pending:
             queue.emptied()
+
+    def _refuse(self, each: PendingRequest) -> None:
+        batch = DecisionBatch(self, each.pool, [each.request.request], [each])
+        batch.denied((0,), overloaded("the decision waited for too long"))
 
 
 class DecisionBatch(msgspec.Struct, eq=False):
