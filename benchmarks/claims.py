@@ -151,6 +151,7 @@ def run(quick: bool) -> Section:
         if measure is _claimed or measure is _covered or kind != "equal"
     ]
     total = worlds * studies
+    covered = sum(ways["study"].covered for ways in counts.values())
     return Section(
         [
             Table(
@@ -164,6 +165,8 @@ def run(quick: bool) -> Section:
             f"{worlds} worlds of each kind, {studies} studies of each, {TUNING:,} events to tune "
             f"on and {EVALUATION:,} to evaluate on, {len(POLICIES)} policies at {len(SIZES)} data "
             f"sizes. True values are means over {paths} other logs and seeds.",
+            f"Over all kinds, the study's interval covers in {covered} of {len(KINDS) * total} "
+            f"studies ({covered / (len(KINDS) * total):.1%}).",
         ],
     )
 

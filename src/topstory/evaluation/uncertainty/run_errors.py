@@ -99,15 +99,20 @@ class RunErrors:
         )
 
 
-def path_variance(differences: Floats) -> tuple[Floats, Floats]:
-    """Of each pair's mean over seeds, moved towards what is common to all the pairs."""
+def seed_variance(differences: Floats) -> tuple[Floats, Floats]:
+    """Of each pair's mean over seeds, by its own seeds alone; and its freedom."""
     known = np.isfinite(differences)
     seeds = known.sum(axis=1)
     used = np.where(known, differences, 0.0)
     mean = used.sum(axis=1) / np.maximum(seeds, 1)
     squares = np.where(known, (used - mean[:, None]) ** 2, 0.0).sum(axis=1)
     degrees = np.maximum(seeds - 1, 0).astype(float)
-    own = squares / np.maximum(degrees, 1) / np.maximum(seeds, 1)
+    return squares / np.maximum(degrees, 1) / np.maximum(seeds, 1), degrees
+
+
+def path_variance(differences: Floats) -> tuple[Floats, Floats]:
+    """Of each pair's mean over seeds, moved towards what is common to all the pairs."""
+    own, degrees = seed_variance(differences)
     told = own > 0
     if told.sum() < MIN_MODERATED:
         return own, degrees

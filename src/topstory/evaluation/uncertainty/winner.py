@@ -6,6 +6,12 @@ as much as luck explains of their differences: log CTRs are δ away from their m
 a standard deviation τ that the candidates themselves tell (every τ counts by how well it explains
 them), and what is known of δ then depends neither on how many were compared nor on which was
 chosen. The interval covers clicks, the learning path, and what is not known of τ.
+
+The path is another log's as well as another seed's, and three seeds of one log show too little of
+it, for two reasons. They learn in part from the same events: of what one seed learned from, another
+that explores on its own learns from 1 in K, the size of the pool. And paths that get stuck are rare
+but cost much, so most often three seeds show none: no candidate's path is taken to be surer than
+that of all candidates on average.
 """
 
 from __future__ import annotations
@@ -18,8 +24,14 @@ import numpy as np
 from topstory.evaluation.intervals import NOTHING_KNOWN, Interval, LogRatio, freedom, variance
 from topstory.evaluation.result import Bucket
 from topstory.evaluation.uncertainty.repeats import Estimate, mean_relative_ctr
-from topstory.evaluation.uncertainty.run_errors import RANDOM, RunErrors, path_variance
+from topstory.evaluation.uncertainty.run_errors import (
+    RANDOM,
+    RunErrors,
+    path_variance,
+    seed_variance,
+)
 from topstory.kernels.compilation import Floats
+from topstory.kernels.replay import TRIALS, WEIGHT
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -53,9 +65,10 @@ def shrunk_relative_ctrs(candidates: Mapping[Name, Sequence[Bucket]]) -> dict[Na
         return {name: mean_relative_ctr(buckets) for name, buckets in candidates.items()}
     rows = [errors.names[name] for name in known]
     logs = np.log(errors.rates[rows])
-    deviations, (own, own_freedom) = logs - logs.mean(), _deviations(errors, rows)
+    overlap = _overlap(next(iter(candidates.values())))
+    deviations, (own, own_freedom) = logs - logs.mean(), _deviations(errors, rows, overlap)
     best, unsure = _posterior(deviations, own)
-    base, base_freedom = _common(errors, rows)
+    base, base_freedom = _common(errors, rows, overlap)
     found = dict.fromkeys(candidates, Estimate(float("nan"), NOTHING_KNOWN))
     middle = float(logs.mean() - np.log(errors.rates[errors.names[RANDOM]]))
     for i, name in enumerate(known):
@@ -67,27 +80,53 @@ def shrunk_relative_ctrs(candidates: Mapping[Name, Sequence[Bucket]]) -> dict[Na
     return found
 
 
-def _deviations(errors: RunErrors, rows: list[int]) -> tuple[Floats, Floats]:
+def _deviations(errors: RunErrors, rows: list[int], overlap: float) -> tuple[Floats, Floats]:
     """The variance of each log CTR's distance from the mean of all, and its freedom."""
     by_block, shares = errors.by_block[rows], errors.shares[rows]
     clicks = variance(shares, by_block - by_block.mean(axis=0))
     seeds = errors.by_seed[rows]
     known = np.isfinite(seeds)
     mean = np.where(known, seeds, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    path, path_freedom = path_variance(seeds - mean)
+    path, path_freedom = _path_variance(seeds - mean, overlap, least=_pooled(seeds - mean))
     return clicks + path, _matched(clicks, freedom(shares), path, path_freedom)
 
 
-def _common(errors: RunErrors, rows: list[int]) -> tuple[float, float]:
+def _common(errors: RunErrors, rows: list[int], overlap: float) -> tuple[float, float]:
     """The variance of the mean of all over the random policy's, and its freedom."""
     log = errors.names[RANDOM]
     shares = (errors.shares[rows].mean(axis=0) + errors.shares[log]) / 2
     clicks = variance(shares, errors.by_block[rows].mean(axis=0) - errors.by_block[log])
     seeds = errors.by_seed[rows] - errors.by_seed[log]
     whole = seeds[:, np.isfinite(seeds).all(axis=0)].mean(axis=0, keepdims=True)
-    path, path_freedom = path_variance(whole)
+    # As if the candidates' paths were independent, unless the seeds of their mean differ by more.
+    path, path_freedom = _path_variance(whole, overlap, least=_pooled(seeds) / len(rows))
     found = _matched(clicks, freedom(shares), path[0], path_freedom[0])
     return float(clicks + path[0]), float(found)
+
+
+def _overlap(buckets: Sequence[Bucket]) -> float:
+    """The share of a seed's events that another seed learns from too: the mean of 1/K."""
+    expected, events = sum(each.log_sums.sum(axis=0)[[TRIALS, WEIGHT]] for each in buckets)
+    return min(expected / events, 0.5) if events > 0 else 0.0  # a choice is from two or more
+
+
+def _pooled(differences: Floats) -> float:
+    """The mean of all rows' variances between seeds."""
+    own, degrees = seed_variance(differences)
+    return float((own * degrees).sum() / max(float(degrees.sum()), 1.0))
+
+
+def _path_variance(differences: Floats, overlap: float, least: float) -> tuple[Floats, Floats]:
+    """Between the means over seeds of different logs, and its freedom.
+
+    Means of n that are correlated by the overlap ρ have the variance of independent ones times
+    1 + n·ρ/(1 − ρ) (Nadeau and Bengio 2003, "Inference for the generalization error").
+    """
+    found, freedoms = path_variance(differences)
+    degrees = np.maximum(np.isfinite(differences).sum(axis=1) - 1, 0)
+    shared = 1 + (degrees + 1) * overlap / (1 - overlap)
+    # No variance is surer than all the seeds together make it.
+    return np.maximum(found, least) * shared, np.minimum(freedoms, max(degrees.sum(), 1))
 
 
 def _matched(clicks: Floats, by_block: Floats, path: Floats, by_seed: Floats) -> Floats:
