@@ -65,12 +65,14 @@ def test_an_error_while_deciding_together_leaves_nobody_waiting(
 
 def test_an_editor_waits_for_the_compiler_and_no_visitor_does(tmp_path: Path) -> None:
     # Contexts and features of lengths that no other test has: nothing is compiled for them yet.
-    user = (0.1, 0.2, 0.3, 0.4, 1.0)
+    user = (*[0.1] * 6, 1.0)
 
     async def work(service: Service) -> None:
         before = [len(kernel.signatures) for kernel in KERNELS]
         for article in ARTICLES:
-            await service.put_article("front", article, ArticleRequest(features=(0.5, 1.0)))
+            await service.put_article(
+                "front", article, ArticleRequest(features=(0.5, 0.2, 0.2, 0.1, 1.0))
+            )
         warm = [len(kernel.signatures) for kernel in KERNELS]
         for slots, exclude in ((1, ()), (2, ()), (1, ("rain",))):
             made = await service.decide(DecideRequest(user=user, slots=slots, exclude=exclude))
@@ -81,7 +83,7 @@ def test_an_editor_waits_for_the_compiler_and_no_visitor_does(tmp_path: Path) ->
         more = [after > was for after, was in zip(warm, before, strict=True)]
         assert (more[:2], more[3:]) == ([True, True], [True, True])
 
-    run(config(tmp_path, context=5), work)
+    run(config(tmp_path, context=7), work)
 
 
 class Broken:

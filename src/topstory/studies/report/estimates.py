@@ -12,9 +12,9 @@ def number_of(estimate: Estimate) -> Number:
 
     >>> from topstory.evaluation import Interval
     >>> number_of(Estimate(1.5, Interval(1.4, 1.6)))
-    Number(value=1.5, low=1.4, high=1.6)
+    Number(value=1.5, low=1.4, high=1.6, sure=None)
     >>> number_of(Estimate(float("nan"), Interval(float("nan"), float("nan"))))
-    Number(value=None, low=None, high=None)
+    Number(value=None, low=None, high=None, sure=None)
     """
     low, high = estimate.interval
     return Number(finite(estimate.value), finite(low), finite(high))
