@@ -57,7 +57,7 @@ class ConnectionRoom:
             (each for each in others if each.spare()),
             key=lambda each: (each.known, each.since),
         )
-        for each in spare[: max(1, self._limit // 64)]:
+        for each in spare[: max(excess, self._limit // 64)]:
             self.evicted += 1
             each.evict()
         return self.excess(here)
