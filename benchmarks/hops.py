@@ -79,11 +79,12 @@ class _Calls:
 
 
 def _visit(port: int, calls: _Calls) -> None:
-    body = b'{"user": [0.1, 0.6, 0.1, 0.1, 0.1, 1.0], "visitor": "ann"}'
+    form = b'{"user": [0.1, 0.6, 0.1, 0.1, 0.1, 1.0], "visitor": "ann%04d"}'
     head = b"POST /v1/decide HTTP/1.1\r\nhost: here\r\nauthorization: Bearer %b\r\n"
-    request = (head + b"content-length: %d\r\n\r\n%b") % (KEY.encode(), len(body), body)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         for number in range(-REQUESTS, REQUESTS):
+            body = form % (number + REQUESTS)  # a new visitor each time: one teaches so often only
+            request = (head + b"content-length: %d\r\n\r\n%b") % (KEY.encode(), len(body), body)
             calls.on = number >= 0  # by then everything is warm
             connection.sendall(request)
             answer = connection.recv(65536)
