@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,13 @@ def from_arrays(
     profiles: Any,
     article_profiles: Any,
     exact: bool,
+    text: Collection[str],
 ) -> EventLog:
     """Check the columns and convert them to the log's own types."""
+    users_text, articles_text = _text(text, profiles, article_profiles)
     visitors = None
     if visitor is not None:
-        visitors = Visitors.of(users, visitor, profiles)
+        visitors = Visitors.of(users, visitor, profiles, users_text)
         contexts: Contexts = visitors.contexts[visitors.number]
     elif profiles is not None:
         raise ValueError("profiles need visitor: for each event the profile of its user")
@@ -50,7 +52,7 @@ def from_arrays(
     else:
         article_table = ArticleTable.from_mapping(articles)
     if article_profiles is not None:
-        article_table = article_table.described(article_profiles)
+        article_table = article_table.described(article_profiles, articles_text)
     pool_table = PoolTable.from_lists(lists, article_table)
     numbered = pool_numbers(pool, events, len(pool_table))
     times = None
@@ -69,6 +71,24 @@ def from_arrays(
         recorded_count=None if propensity is None else events,
         exact=_exact(users, payoff, contexts) if exact and visitors is None else None,
     )
+
+
+def _text(
+    names: Collection[str], users: Any, articles: Any
+) -> tuple[Collection[str], Collection[str]]:
+    """The fields of the users that are text, and those of the articles."""
+    if not names:
+        return (), ()
+    if isinstance(names, str):
+        raise ValueError(f"text must be a list of fields, got the string {names!r}")
+    from topstory.events.columns.profiles import field_names
+
+    sides = [() if each is None else field_names(each) for each in (users, articles)]
+    for name in names:
+        if not any(name in side for side in sides):
+            raise ValueError(f"text: there is no field {name!r} in profiles or article_profiles")
+    of_users, of_articles = ([name for name in names if name in side] for side in sides)
+    return of_users, of_articles
 
 
 def _exact(users: Any, payoff: npt.ArrayLike, contexts: Contexts) -> ExactValues | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, overload
@@ -78,6 +78,7 @@ class EventLog(ArrayRecord):
         profiles: Any = None,
         article_profiles: Any = None,
         exact: bool = False,
+        text: Collection[str] = (),
     ) -> EventLog:
         """A log from its columns. Raises ValueError for the first bad row, naming it.
 
@@ -98,11 +99,14 @@ class EventLog(ArrayRecord):
             visitor: (n,) which user came, where users come again: an index into `users`, which
                 then holds one row for each user instead of one for each event.
             profiles: the raw profiles of those users, one row each: a table of Arrow, pandas or
-                polars, a dict of columns, or a list of dicts; strings, or lists of strings. With
-                them `users` may be None: the constant alone.
+                polars, a dict of columns, or a list of dicts. A field holds categories (strings, or
+                lists of strings), numbers, booleans, dates, or text; None is missing. With them
+                `users` may be None: the constant alone.
             article_profiles: the raw profiles of the articles, in the order of `articles`.
             exact: keep dense contexts and payoffs as float64, too. Replay does not need them, but
                 `log[i]` and `log.context(i)` give them.
+            text: fields of the profiles whose strings are text, such as a headline; all other
+                strings are categories.
         """
         from topstory.events.from_arrays import from_arrays
 
@@ -119,6 +123,7 @@ class EventLog(ArrayRecord):
             profiles=profiles,
             article_profiles=article_profiles,
             exact=exact,
+            text=text,
         )
 
     @classmethod

@@ -122,7 +122,7 @@ def test_profiles_come_from_any_table(table: Any) -> None:
         ({"visitor": [0.5] * 5}, "visitor must be whole numbers"),
         ({"visitor": None, "users": np.ones((5, 1))}, "profiles need visitor"),
         ({"users": None, "profiles": None}, "needs the users' contexts"),
-        ({"profiles": {"age": [1, 2, 3]}}, "column 'age' is int64"),
+        ({"profiles": {"age": [[1], [2], []]}}, "column 'age' is list<item: int64>"),
         ({"profiles": {"age": ["1", "2"]}}, "a row for each of the 3, got 2"),
         ({"profiles": {"user": ["1", "2", "3"]}}, "column 'user' must have a name of its own"),
         ({"profiles": {"x": [["1"], [None], []]}}, "a null in a list"),

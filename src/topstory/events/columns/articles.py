@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -31,11 +31,12 @@ class ArticleTable(ArrayRecord):
     features: npt.NDArray[np.float64] | None = None  # (A, m)
     profiles: pa.Table | None = None  # A rows
 
-    def described(self, profiles: Any) -> ArticleTable:
+    def described(self, profiles: Any, text: Collection[str] = ()) -> ArticleTable:
         """The same articles, with raw profiles."""
         from topstory.events.columns.profiles import as_profiles
 
-        return replace(self, profiles=as_profiles("article_profiles", profiles, len(self.ids)))
+        made = as_profiles("article_profiles", profiles, len(self.ids), text)
+        return replace(self, profiles=made)
 
     @classmethod
     def from_mapping(cls, articles: Mapping[str, npt.ArrayLike | None]) -> ArticleTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,9 @@ class Visitors(ArrayRecord):
     profiles: pa.Table | None  # V rows
 
     @classmethod
-    def of(cls, users: Any, number: npt.ArrayLike, profiles: Any) -> Visitors:
+    def of(
+        cls, users: Any, number: npt.ArrayLike, profiles: Any, text: Collection[str] = ()
+    ) -> Visitors:
         """From contexts (V, d), or None for the constant alone, and the number of each event."""
         found = numbers("visitor", number, kinds="iu")
         one_per_event("visitor", found, found.size)
@@ -41,7 +43,8 @@ class Visitors(ArrayRecord):
         if profiles is not None:
             from topstory.events.columns.profiles import as_profiles
 
-            table = as_profiles("profiles", profiles, None if users is None else len(users))
+            rows = None if users is None else len(users)
+            table = as_profiles("profiles", profiles, rows, text)
             users = np.ones((len(table), 1)) if users is None else users
         elif users is None:
             raise ValueError("visitor needs the users' contexts (users=) or their profiles")

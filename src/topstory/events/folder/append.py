@@ -34,6 +34,7 @@ from topstory.events.folder.write import (
     EventRows,
     contents_of,
     events_table,
+    kinds_of,
     stored_count,
     write_articles,
     write_users,
@@ -150,6 +151,7 @@ class Appender:
             pools=pools,
             article_features=None if features is None else features.shape[1],
             article_profile=None if profiles is None else tuple(profiles.column_names),
+            article_profile_kinds=kinds_of(profiles),
             files=tuple(self._files),
         )
         write_contents(self._folder, contents)

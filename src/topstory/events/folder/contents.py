@@ -45,6 +45,8 @@ class LogContents(msgspec.Struct, frozen=True, omit_defaults=True):
     users: int | None = None  # rows of users.parquet; None: events hold their contexts themselves
     user_profile: tuple[str, ...] | None = None  # columns of raw profiles; None: there are none
     article_profile: tuple[str, ...] | None = None
+    user_profile_kinds: dict[str, str] | None = None  # field -> kind; None: strings are categories
+    article_profile_kinds: dict[str, str] | None = None
     exact: bool = False  # whether events have `user_exact` and `payoff_exact`, too
     recorded_count: int | None = None  # of propensities; None: all, or none if not recorded
 
@@ -130,6 +132,12 @@ def _check(contents: LogContents, path: Path) -> None:
         raise ValueError(f"{path}: damaged: it has a negative count")
     if contents.exact and (contents.contexts != "dense" or contents.users is not None):
         raise ValueError(f"{path}: damaged: only dense contexts of events can be exact")
+    for names, kinds in (
+        (contents.user_profile, contents.user_profile_kinds),
+        (contents.article_profile, contents.article_profile_kinds),
+    ):
+        if kinds is not None and tuple(kinds) != names:
+            raise ValueError(f"{path}: damaged: a profile's fields differ from those with a kind")
     for file in contents.files:
         if not _FILE_NAME.fullmatch(file.name):
             raise ValueError(f"{path}: damaged: {file.name!r} cannot be a file of events")

@@ -48,7 +48,12 @@ def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     # Contexts hardly repeat, so a dictionary for them is wasted work. Packing timestamps and
     # visitors into few bits halves the rest. Checksums let a reader recognise a damaged page, at
     # no measurable cost.
-    packed = [name for name in ("timestamp", "visitor") if name in schema.names]
+    packed = [
+        field.name
+        for field in schema
+        if field.name in ("timestamp", "visitor")
+        and (pa.types.is_timestamp(field.type) or pa.types.is_integer(field.type))
+    ]
     single = [*packed, "user", "features"]
     repeated: Any = [name for name in schema.names if name not in single]
     return pq.ParquetWriter(

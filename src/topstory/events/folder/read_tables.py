@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +50,8 @@ def read_articles(path: Path, contents: LogContents) -> ArticleTable:
         seen.add(key)
     profiles = None
     if contents.article_profile is not None:
-        profiles = _read_profiles(path, contents.article_profile, contents.articles)
+        names, kinds = contents.article_profile, contents.article_profile_kinds
+        profiles = _read_profiles(path, names, kinds, contents.articles)
     return ArticleTable(tuple(ids), None if width is None else features, profiles)
 
 
@@ -107,14 +108,17 @@ def read_users(path: Path, contents: LogContents) -> UserTable:
         contexts[start : start + len(batch)] = rows
     profiles = None
     if contents.user_profile is not None:
-        profiles = _read_profiles(path, contents.user_profile, users)
+        names, kinds = contents.user_profile, contents.user_profile_kinds
+        profiles = _read_profiles(path, names, kinds, users)
     contexts.flags.writeable = False
     return UserTable(contexts, profiles)
 
 
-def _read_profiles(path: Path, names: Sequence[str], rows: int) -> pa.Table:
+def _read_profiles(
+    path: Path, names: Sequence[str], kinds: Mapping[str, str] | None, rows: int
+) -> pa.Table:
     with opened(path, pa.schema([]), rows) as file:
         missing = [name for name in names if name not in file.schema_arrow.names]
         if missing:
             raise ValueError(f"{path}: there is no column {missing[0]!r}, though {CONTENTS} has it")
-        return as_profiles(str(path), file.read(columns=list(names)), rows)
+        return as_profiles(str(path), file.read(columns=list(names)), rows, kinds=kinds)

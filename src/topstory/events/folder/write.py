@@ -19,6 +19,7 @@ from topstory.events.columns.array_record import BLOCK_ROWS, blocks
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.contexts import Contexts, SparseContexts
 from topstory.events.columns.exact import ExactValues
+from topstory.events.columns.profiles import profile_kinds
 from topstory.events.columns.times import Times, as_datetime
 from topstory.events.folder.contents import (
     ARTICLES,
@@ -99,6 +100,8 @@ def contents_of(log: EventLog) -> LogContents:
         users=None if people is None else len(people.contexts),
         user_profile=_names(log.profiles),
         article_profile=_names(log.article_profiles),
+        user_profile_kinds=kinds_of(log.profiles),
+        article_profile_kinds=kinds_of(log.article_profiles),
         recorded_count=stored_count(log.propensities_recorded, recorded, len(log)),
         exact=log.exact is not None,
     )
@@ -115,6 +118,11 @@ def stored_count(count: int, recorded: bool, events: int) -> int | None:
 
 def _names(profiles: pa.Table | None) -> tuple[str, ...] | None:
     return None if profiles is None else tuple(profiles.column_names)
+
+
+def kinds_of(profiles: pa.Table | None) -> dict[str, str] | None:
+    """The kinds of a profile's fields for `log.json`."""
+    return None if profiles is None else dict(profile_kinds(profiles))
 
 
 def _files(log: EventLog) -> Iterator[tuple[str, int, int]]:

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from topstory.events.columns.profiles import as_profiles
+from topstory.events.columns.profiles import as_profiles, profile_kinds
 
 Sparse = sparse.csr_array[Any, tuple[int, int]]
 
@@ -37,7 +37,7 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Categories:
         """Learn the fields, and the categories of each."""
-        table = as_profiles("profiles", X)
+        table = _categorical(as_profiles("profiles", X))
         if not table.num_columns or not table.num_rows:
             raise ValueError(
                 f"profiles must have at least one row and one column, got {table.shape}"
@@ -97,7 +97,7 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The table in a log's own form; ValueError if its fields are not the fitted ones."""
         if isinstance(X, list | tuple) and all(isinstance(row, Mapping) for row in X):
             X = [self._whole(row) for row in X]
-        table = as_profiles("profiles", X)
+        table = _categorical(as_profiles("profiles", X))
         if set(table.column_names) != set(self.fields_):
             unexpected = sorted(set(table.column_names) - set(self.fields_))
             missing = sorted(set(self.fields_) - set(table.column_names))
@@ -152,7 +152,7 @@ class Categories(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             unknown[name] += ignored
         if not many:
             return kept.astype(np.int64), codes[kept]
-        sizes = array.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+        sizes = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
         if not kept.all():
             before = np.concatenate(([0], np.cumsum(kept)))
             ends = np.cumsum(sizes)
@@ -177,6 +177,17 @@ def row_starts(sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """
     starts = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
     return starts.astype(np.int32) if starts[-1] <= np.iinfo(np.int32).max else starts
+
+
+def _categorical(table: pa.Table) -> pa.Table:
+    """The table; ValueError if a field is not one of categories."""
+    for name, kind in profile_kinds(table).items():
+        if kind not in ("category", "categories"):
+            raise ValueError(
+                f"profiles: field {name!r} holds {kind}; clusters are made of categories: leave "
+                "the field out, or give strings, or lists of strings"
+            )
+    return table
 
 
 def _used(column: Any) -> set[str]:

@@ -110,5 +110,7 @@ def _contents(profiles: Table) -> Iterator[Any]:
         if pa.types.is_list(column.type):
             yield column.value_lengths().fill_null(-1).to_numpy()
             column = column.flatten()
+        if not pa.types.is_dictionary(column.type):  # a number, boolean, date or text
+            column = column.dictionary_encode()
         yield column.indices.fill_null(-1).to_numpy()
         yield repr(column.dictionary.to_pylist()).encode()
