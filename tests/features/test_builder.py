@@ -13,16 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from tests.features.worlds import (
     TEACHING_NOTHING,
     clear_builder,
     clear_log,
-    clear_world,
     little_log,
 )
 
 import topstory as ts
 from topstory.events import EventLog
+from topstory.feature_identity import FeatureModelMismatch
 from topstory.features.clustering.projection import article_projection, user_projection
 
 Floats = npt.NDArray[np.float64]
@@ -105,17 +106,74 @@ def test_applying_keeps_the_events() -> None:
     assert contexts[:, -1].min() == built.features[:, -1].min() == 1.0
 
 
-def test_one_profile_is_the_row_of_a_table() -> None:
-    builder, world, log = clear_builder(), clear_world(), clear_log()
-    contexts = builder.users(log.profiles)
-    for user in range(0, 5000, 100):
-        np.testing.assert_allclose(
-            builder.user(world.population.profile(user)), contexts[user], atol=1e-6
-        )
-    features = builder.articles(log.article_profiles)
+def test_one_profile_is_the_row_of_a_table_to_the_bit() -> None:
+    """Else a service takes a trained article for another one, and refuses it."""
+    log = clear_log()
+    assert log.profiles is not None
     assert log.article_profiles is not None
-    for row, profile in enumerate(log.article_profiles.to_pylist()):
-        np.testing.assert_allclose(builder.article(profile), features[row], atol=1e-6)
+    whole = (clear_builder(), log.profiles.slice(0, 500), log.article_profiles)
+    little = little_log()
+    for builder, profiles, article_profiles in (
+        whole,
+        (little_builder(components=1), little.profiles, little.article_profiles),
+    ):
+        contexts, features = builder.users(profiles), builder.articles(article_profiles)
+        assert profiles is not None
+        assert article_profiles is not None
+        found = np.array([builder.user(profile) for profile in profiles.to_pylist()])
+        assert found.astype(np.float32).tobytes() == contexts.tobytes()
+        assert (found == contexts).all()
+        found = np.array([builder.article(profile) for profile in article_profiles.to_pylist()])
+        assert found.tobytes() == features.tobytes()
+
+
+def test_batches_are_scipy_s_product_and_a_softmax() -> None:
+    builder, log = clear_builder(), clear_log()
+    side = builder.article_side_
+    raw = side.encoder.transform(log.article_profiles)
+    powers = np.exp(raw @ side.membership_map.weights + side.membership_map.bias)
+    wanted = np.column_stack([powers / powers.sum(axis=1, keepdims=True), np.ones(len(powers))])
+    np.testing.assert_allclose(builder.articles(log.article_profiles), wanted, rtol=1e-12)
+
+
+def test_a_builder_that_is_not_fitted_says_so() -> None:
+    builder, log = ts.FeatureBuilder(), little_log()
+    for use in (
+        lambda: builder.user({}),
+        lambda: builder.article({}),
+        lambda: builder.users(log.profiles),
+        lambda: builder.articles(log.article_profiles),
+        lambda: builder.segments(log.profiles),
+        lambda: builder.apply(log),
+        lambda: builder.save("never"),
+        lambda: builder.identity,
+    ):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            use()
+
+
+def test_the_identity_follows_the_features(tmp_path: Path) -> None:
+    path = tmp_path / "features.safetensors"
+    builder = little_builder()
+    builder.save(path)
+    assert ts.FeatureBuilder.load(path).identity == builder.identity
+    assert little_builder().identity == builder.identity
+    assert len(builder.identity) == 16
+    others = [little_builder(ridge=2.0), little_builder(components=1), little_builder(clusters=1)]
+    assert len({builder.identity, *(other.identity for other in others)}) == 4
+
+
+def test_a_log_keeps_the_identity_of_its_features(tmp_path: Path) -> None:
+    builder, log = little_builder(), little_log()
+    built = builder.apply(log)
+    assert (log.feature_model, built.feature_model) == (None, builder.identity)
+    built.write(tmp_path / "built")
+    again = EventLog.read(tmp_path / "built")
+    assert again.feature_model == again[:10].feature_model == builder.identity
+    assert EventLog.concat([again, built]).feature_model == builder.identity
+    other = little_builder(ridge=2.0).apply(log)
+    with pytest.raises(FeatureModelMismatch, match=rf"{builder.identity}.*{other.feature_model}"):
+        EventLog.concat([built, other])
 
 
 def test_one_profile_gives_the_same_bits_in_every_process(tmp_path: Path) -> None:

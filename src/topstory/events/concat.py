@@ -16,6 +16,7 @@ from topstory.events.columns.positions import position_type
 from topstory.events.columns.times import Times
 from topstory.events.columns.visitors import join_visitors
 from topstory.events.log import EventLog
+from topstory.feature_identity import same_feature_model
 
 
 def concat(logs: Iterable[EventLog]) -> EventLog:
@@ -25,6 +26,8 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
         raise ValueError("nothing to concatenate: pass at least one log")
     if len(logs) == 1:
         return logs[0]
+    named = [(f"log {number}", log.feature_model) for number, log in enumerate(logs)]
+    model = same_feature_model(named)
     articles, article_maps = _merge_articles([log.article_table for log in logs])
     pools, pool_maps = _merge_pools([log.pool_table for log in logs], article_maps)
     propensity = None
@@ -42,6 +45,7 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
         visitors=join_visitors([log.visitors for log in logs]),
         recorded_count=sum(log.propensities_recorded for log in logs),
         exact=_join_exact(logs),
+        feature_model=model,
     )
 
 

@@ -62,6 +62,8 @@ class EventLog(ArrayRecord):
     recorded_count: int | None = None
     # Contexts and payoffs before they were rounded to float32; None: they are not known.
     exact: ExactValues | None = None
+    # The identity of the feature model that made contexts and features; None: unknown, or none.
+    feature_model: str | None = None
 
     @classmethod
     def from_arrays(

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from topstory.engines import Engine, engine
 from topstory.events import EventLog
 from topstory.features.clustering.fit import EncodedProfiles, cluster
+from topstory.features.clustering.fitted_side import FittedSide
 from topstory.features.clustering.projection import PLAIN, WEIGHTED
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.features.encoding.encoder import Encoder, Threshold
@@ -188,7 +189,8 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         contexts = self.users(raw_visitors(log).profiles)
-        return with_features(log, contexts, self.articles(log.article_profiles), keep_profiles)
+        features = self.articles(log.article_profiles)
+        return with_features(log, contexts, features, keep_profiles, self.identity)
 
     def users(self, profiles: Any) -> npt.NDArray[np.float32]:
         """(V, d) the contexts of users, from a table of raw profiles."""
@@ -207,11 +209,12 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         A field may be left out, or None: unknown. Categories that were not there when the builder
         was fitted are ignored, and counted in `unknown`.
         """
-        return self.user_side_.one(profile, self.unknown)
+        found = self._side("user_side_").one(profile, self.unknown)
+        return found.astype(np.float32).astype(np.float64)  # as a log keeps contexts
 
     def article(self, profile: Mapping[str, Any]) -> Floats:
         """(m,) the features of one article, likewise."""
-        return self.article_side_.one(profile, self.unknown)
+        return self._side("article_side_").one(profile, self.unknown)
 
     def segments(self, profiles: Any) -> npt.NDArray[np.intp]:
         """(V,) the closest cluster of each user: the segments of the `seg` policies (§5.3 III)."""
@@ -235,6 +238,25 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         from topstory.features.storage import load
 
         return load(path)
+
+    @property
+    def identity(self) -> str:
+        """The name of what it learned: builders that make the same features have the same one.
+
+        A hash of everything that a feature depends on. It is the same after `save` and `load`,
+        and is kept with logs, policies and services, so that no policy is given another's features.
+        """
+        from topstory.features.identity import identity_of
+
+        return identity_of(self._side("user_side_"), self._side("article_side_"))
+
+    def _side(self, name: str) -> FittedSide:
+        # Not check_is_fitted first: it would take most of the time of one profile.
+        found: FittedSide | None = getattr(self, name, None)
+        if found is None:
+            check_is_fitted(self)
+            raise AttributeError(name)
+        return found
 
     def _encode(self, profiles: Any, article_profiles: Any) -> EncodedProfiles:
         users = Encoder(self.support).fit(profiles)

@@ -74,9 +74,13 @@ def check_articles(shown: Floats) -> None:
 
 
 def with_features(
-    log: EventLog, contexts: npt.NDArray[np.float32], articles: Floats, keep_profiles: bool
+    log: EventLog,
+    contexts: npt.NDArray[np.float32],
+    articles: Floats,
+    keep_profiles: bool,
+    identity: str,
 ) -> EventLog:
-    """The raw log's events with these contexts (V, d) and article features (A, m)."""
+    """The raw log's events with the contexts (V, d) and article features (A, m) of a model."""
     visitors = raw_visitors(log)
     return replace(
         log,
@@ -85,4 +89,5 @@ def with_features(
         article_table=ArticleTable(
             log.article_ids, articles, log.article_profiles if keep_profiles else None
         ),
+        feature_model=identity,
     )

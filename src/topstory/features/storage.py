@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from topstory.engines import Engine
 from topstory.features.clustering.fitted_side import FittedSide
@@ -34,8 +35,7 @@ _SEAL = Seal(
 
 def save(builder: FeatureBuilder, path: str | PathLike[str]) -> None:
     """Write the builder; an existing file is replaced in one step."""
-    if not hasattr(builder, "model_"):
-        raise ValueError("the builder is not fitted yet: call fit before save")
+    check_is_fitted(builder)
     model = builder.model_
     arrays: dict[str, npt.NDArray[Any]] = {
         "coef": model.coef_,

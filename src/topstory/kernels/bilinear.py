@@ -151,30 +151,18 @@ def cluster_sums(
 
 
 @compiled
-def compact_one(
-    weights: Floats, bias: Floats, on: Slots, together: int, clusters: int, out: Floats
+def linear_rows(
+    indptr: Counters, indices: Slots, values: Values, weights: Floats, bias: Floats, out: Floats
 ) -> None:
-    """One row of compact features, from the raw features that are on: see `MembershipMap`.
+    """φᵀ`weights` + `bias` of each row of φ, into the first columns of `out`.
 
-    The first `together` of `on` are normalised together, the rest apart from them; the last row of
-    `weights` is the constant's. `out` gets the softmax of the first `clusters` numbers, the others
-    as they are, and the constant 1.
+    Always summed in the order of the row's indices: a row gives the same bits wherever it is.
     """
-    last = weights.shape[0] - 1
-    for j in range(len(bias)):
-        out[j] = bias[j] + weights[last, j]
-    for i in range(len(on)):
-        size = together if i < together else len(on) - together
-        scale = 1.0 / math.sqrt(size)
+    for row in range(len(indptr) - 1):
         for j in range(len(bias)):
-            out[j] += scale * weights[on[i], j]
-    largest = out[0]
-    for j in range(1, clusters):
-        largest = max(largest, out[j])
-    total = 0.0
-    for j in range(clusters):
-        out[j] = math.exp(out[j] - largest)
-        total += out[j]
-    for j in range(clusters):
-        out[j] /= total
-    out[len(bias)] = 1.0
+            out[row, j] = 0.0
+        for k in range(indptr[row], indptr[row + 1]):
+            for j in range(len(bias)):
+                out[row, j] += values[k] * weights[indices[k], j]
+        for j in range(len(bias)):
+            out[row, j] += bias[j]

@@ -160,7 +160,7 @@ class Appender:
     def _check_agreement(self, log: EventLog) -> None:
         contents = contents_of(log)
         before = self._contents or contents
-        for key in ("dimension", "contexts", "timed", "users", "exact"):
+        for key in ("dimension", "contexts", "timed", "users", "exact", "feature_model"):
             if getattr(before, key) != getattr(contents, key):
                 raise ValueError(
                     f"the batches do not fit together: {key} is {getattr(before, key)!r} in the "

@@ -49,6 +49,7 @@ class LogContents(msgspec.Struct, frozen=True, omit_defaults=True):
     article_profile_kinds: dict[str, str] | None = None
     exact: bool = False  # whether events have `user_exact` and `payoff_exact`, too
     recorded_count: int | None = None  # of propensities; None: all, or none if not recorded
+    feature_model: str | None = None  # that made contexts and features; None: unknown, or none
 
 
 class _Heading(msgspec.Struct, frozen=True):

@@ -194,6 +194,7 @@ class _LogBuffers:
             visitors=visitors,
             recorded_count=contents.recorded_count,
             exact=ExactValues(self._exact_users, self._exact_payoff) if contents.exact else None,
+            feature_model=contents.feature_model,
         )
 
     def _fill_exact(self, batch: Any, place: slice, where: str, start: int) -> None:

@@ -104,6 +104,7 @@ def contents_of(log: EventLog) -> LogContents:
         article_profile_kinds=kinds_of(log.article_profiles),
         recorded_count=stored_count(log.propensities_recorded, recorded, len(log)),
         exact=log.exact is not None,
+        feature_model=log.feature_model,
     )
 
 

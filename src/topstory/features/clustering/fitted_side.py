@@ -38,10 +38,11 @@ class FittedSide:
 
     def one(self, profile: Mapping[str, Any], unknown: Counter[str]) -> Floats:
         """(d,) features of one profile; unknown categories are counted in `unknown`."""
-        together, apart, ignored = self.encoder.places(profile)
+        row, ignored = self.encoder.row(profile)
         if ignored:
             unknown.update(ignored)
-        return self.membership_map.one(together, apart)
+        found: Floats = self.membership_map.rows(row)[0]
+        return found
 
 
 def _compacted(table: Any, side: FittedSide) -> tuple[Floats, Counter[str]]:

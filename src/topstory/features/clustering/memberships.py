@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from topstory.events.columns.array_record import ArrayRecord
 from topstory.features.clustering.soft_clusters import SoftClusters
-from topstory.kernels.bilinear import compact_one
+from topstory.features.regression.event_blocks import UserRows, rows_of
+from topstory.kernels.bilinear import linear_rows
 from topstory.kernels.compilation import Floats
 
 
@@ -45,20 +47,17 @@ class MembershipMap(ArrayRecord):
 
     def many(self, raw: Any) -> Floats:
         """(n, dimension) of (n, D) φ."""
-        out: Floats = np.empty((raw.shape[0], self.dimension))
-        out[:, :-1] = raw @ self.weights + self.bias
+        return self.rows(rows_of(sparse.csr_array(raw)))
+
+    def rows(self, rows: UserRows) -> Floats:
+        """The same, of rows in CSR form. A row gives the same bits alone as among others."""
+        out: Floats = np.empty((len(rows[0]) - 1, self.dimension))
+        linear_rows(*rows, self.weights, self.bias, out)
         logits = out[:, : self.clusters]
         logits -= logits.max(axis=1, keepdims=True)
         np.exp(logits, out=logits)
         logits /= logits.sum(axis=1, keepdims=True)
         out[:, -1] = 1.0
-        return out
-
-    def one(self, together: list[int], apart: list[int]) -> Floats:
-        """(dimension,) of one row, by the features that are on in its two parts."""
-        out: Floats = np.empty(self.dimension)
-        on = np.array(together + apart, np.int32)
-        compact_one(self.weights, self.bias, on, len(together), self.clusters, out)
         return out
 
 

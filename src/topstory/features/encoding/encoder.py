@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from topstory.features.encoding.unit_length import UnitLength
 
 CHUNK_PROFILES = 1 << 16  # profiles encoded at a time
 Threshold = float | Mapping[str, float]
+SparseRow = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 
 
 class FieldReport(msgspec.Struct, frozen=True):
@@ -117,8 +119,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found: Sparse = self.unit_.transform(kept)
         return found
 
-    def places(self, profile: Any) -> tuple[list[int], list[int], dict[str, int]]:
-        """One profile's features: which are on, those normalised apart in the second list.
+    def row(self, profile: Any) -> tuple[SparseRow, dict[str, int]]:
+        """One profile's φ in CSR form: the bits that `transform` gives for its row of a table.
 
         A field may be left out: unknown. Categories that are not known are counted by field.
         """
@@ -148,10 +150,15 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     unknown[field] = unknown.get(field, 0) + 1
                 elif place >= 0:
                     found.append(place)
+        length = 1.0 / math.sqrt(len(together) or 1)
+        values = dict.fromkeys(together, length)
+        length = 1.0 / math.sqrt(len(apart) or 1)
+        values |= dict.fromkeys(apart, length)
         # In one order: neither a set's nor the fields' may decide the last bits of a sum.
-        together.sort()
-        apart.sort()
-        return together, apart, unknown
+        on = sorted(values)
+        indices = np.array([*on, self.n_features_out_ - 1], np.int32)
+        data = np.array([*map(values.__getitem__, on), 1.0], np.float32)
+        return (np.array([0, len(indices)], np.int64), indices, data), unknown
 
     def report(self) -> tuple[FieldReport, ...]:
         """What was kept of each field, and what was dropped."""
