@@ -73,14 +73,16 @@ correct the row, or import without strict to skip such rows
         """How many rows were left out on purpose."""
         return sum(self.omissions.values())
 
-    def add(self, reason: str, file: str, line: int, text: str | bytes = "") -> None:
-        """Count a bad row (lines count from 1); raises BadRow if the import is strict."""
+    def add(
+        self, reason: str, file: str, line: int, text: str | bytes = "", count: int = 1
+    ) -> None:
+        """Count bad rows, the first at `line` (from 1); raises BadRow if the import is strict."""
         if reason not in self.counts:
             fault = Fault(file, line, excerpt(text))
             if self.strict:
                 raise _bad_row(reason, fault)
             self.first.setdefault(reason, fault)
-        self.counts[reason] = self.counts.get(reason, 0) + 1
+        self.counts[reason] = self.counts.get(reason, 0) + count
 
     def merge(self, others: Faults) -> None:
         """Add the faults of the rows that follow; raises BadRow if the import is strict.

@@ -35,6 +35,7 @@ MAX_BAD_SHARE = 0.01
 MIN_PARALLEL_BYTES = 1 << 27
 MAX_WORKERS = 4  # this process merges and writes what they parse, and cannot keep up with more
 MAX_EXCESS_BAD_ROWS = 200_000  # more bad rows than good ones by this many: it is another format
+MAX_BAD_ROWS_ALIKE = 1_000  # rows before any event, all bad for one reason: so will the others be
 
 UNORDERED_FILES = "older than the end of the file before: files are not in time order"
 
@@ -142,7 +143,9 @@ def _import(
 
     def follow(read: int) -> None:
         progress(read)
-        if max_bad < 0.5 and faults.bad > events + faults.omitted + MAX_EXCESS_BAD_ROWS:
+        alike = not events and len(faults.counts) == 1 and faults.bad > MAX_BAD_ROWS_ALIKE
+        excess = faults.bad > events + faults.omitted + MAX_EXCESS_BAD_ROWS
+        if max_bad < 0.5 and (alike or excess):
             raise ValueError(_too_many_bad_rows(faults, events, format, max_bad))
 
     with replaced_folder(out, check_replaceable) as fresh, Appender(fresh) as appender:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from tests.events.formats.whole_logs import assert_same_choices, assert_same_use
 
 from topstory.events import EventLog, SparseContexts
 from topstory.events.formats.faults import BadRow, Faults
+from topstory.events.formats.importing import import_log
+from topstory.events.formats.pipeline.lines import LineBlock
 
 POOLS = [["sports", "politics"], ["politics", "arts", "science"]]
 EVENTS: list[dict[str, Any]] = [
@@ -235,3 +238,55 @@ def test_an_article_unknown_to_the_articles_file_is_counted(tmp_path: Path) -> N
     assert len(whole("csv", path, faults=faults, articles=tmp_path / "a.csv")) == 3
     reason = "the pool lists an article that the articles file does not have"
     assert faults.counts == {reason: 2}
+
+
+@pytest.mark.parametrize("bad", [500, 4000])
+def test_a_string_in_a_number_column_names_it_and_costs_no_more_than_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: int
+) -> None:
+    """Each bad row used to split the whole block into lines again."""
+    split: list[int] = []
+    lines = LineBlock.lines
+
+    def counted(block: LineBlock) -> list[bytes]:
+        split.append(1)
+        return lines(block)
+
+    monkeypatch.setattr(LineBlock, "lines", counted)
+    rows = ["a|b,a,0,34"] * bad + ["a|b,b,1,young"] * bad
+    (tmp_path / "log.csv").write_text("\n".join(["pool,shown,payoff,user_age", *rows]))
+    report = import_log("csv", tmp_path / "log.csv", tmp_path / "log", max_bad=0.6)
+    (reason,) = report.skipped
+    assert report.skipped[reason] == bad
+    assert "user_age is not a finite number" in reason
+    assert "a mapping takes strings" in reason
+    assert report.first[reason].line == bad + 2
+    assert report.first[reason].text == "a|b,b,1,young"
+    assert len(split) <= 2
+
+
+def test_a_string_in_a_number_field_of_json_names_it(tmp_path: Path) -> None:
+    event = {"pool": ["a", "b"], "shown": "a", "payoff": 0, "user_age": "young"}
+    (tmp_path / "log.jsonl").write_text(json.dumps(event))
+    with pytest.raises(ValueError, match=r"user_age is not a finite number.*a mapping takes strin"):
+        import_log("jsonl", tmp_path / "log.jsonl", tmp_path / "log")
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_rows_without_a_pool_are_noticed_at_the_first(tmp_path: Path, format: str) -> None:
+    rows = {
+        "csv": "pool,shown,payoff,user_age\n" + ",a,0,0.5\n" * 1_000_000,
+        "jsonl": json.dumps({"shown": "a", "payoff": 0, "user_age": 0.5}) + "\n",
+    }
+    text = rows[format] * (1 if format == "csv" else 200_000)
+    (tmp_path / "log").write_text(text)
+    read = 0
+
+    def follow(more: int) -> None:
+        nonlocal read
+        read += more
+
+    line = 2 if format == "csv" else 1
+    with pytest.raises(ValueError, match=rf"pool.*first at .*log:{line}:"):
+        import_log(format, tmp_path / "log", tmp_path / "out", progress=follow)
+    assert read < 0.9 * len(text)

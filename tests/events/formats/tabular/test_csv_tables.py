@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -11,9 +13,9 @@ from topstory.events.formats.tabular import csv_tables
 
 NAMES = ["a", "b", "c"]
 FIELD = st.sampled_from(
-    ["1", "", '""', '"x"', '"x,y"', '"x ""y"""', 'x"y', '"x"y', '"', "é", '"é"']
+    ["1", "", '""', '"x"', '"x,y"', '"x ""y"""', 'x"y', '"x"y', '"', "é", '"é"', "\udcff", "a\rb"]
 )
-ROW = st.lists(FIELD, min_size=2, max_size=4).map(",".join)
+ROW = st.lists(FIELD, min_size=2, max_size=4).map(",".join) | st.just("")
 END = st.sampled_from(["\n", "\r\n"])
 
 
@@ -25,7 +27,7 @@ def columns(table: csv_tables.CsvTable) -> list[list[bytes]]:
 @example(rows=['"x,y","",1'] * 2, end="\n", last=False)
 @example(rows=['1,"x', 'y",2'], end="\n", last=True)
 def test_arrow_and_python_see_the_same_fields(rows: list[str], end: str, last: bool) -> None:
-    block = LineBlock(7, (end.join(rows) + end * last).encode())
+    block = LineBlock(7, (end.join(rows) + end * last).encode("utf-8", "surrogateescape"))
     quick = csv_tables._table(block, NAMES, lambda _: True)
     slow = csv_tables._by_python(block, NAMES, lambda _: True)
     assert columns(quick) == columns(slow)
@@ -33,6 +35,53 @@ def test_arrow_and_python_see_the_same_fields(rows: list[str], end: str, last: b
     assert [(each.line, each.reason) for each in sorted(quick.rejected)] == [
         (each.line, each.reason) for each in slow.rejected
     ]
+
+
+@example(rows=["1,2,3", "", "\udcff,2,3", "1,2"], end="\n", last=True)
+@given(rows=st.lists(ROW, min_size=1, max_size=6), end=END, last=st.booleans())
+def test_lines_split_between_the_two_are_the_same(rows: list[str], end: str, last: bool) -> None:
+    block = LineBlock(7, (end.join(rows) + end * last).encode("utf-8", "surrogateescape"))
+    both = csv_tables._by_both(block, NAMES, lambda _: True)
+    slow = csv_tables._by_python(block, NAMES, lambda _: True)
+    if both is None:  # no ordinary line
+        return
+    assert columns(both) == columns(slow)
+    assert both.lines.tolist() == slow.lines.tolist()
+    assert [(each.line, each.reason) for each in sorted(both.rejected)] == [
+        (each.line, each.reason) for each in slow.rejected
+    ]
+
+
+def test_an_odd_line_leaves_the_others_to_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+    slowly = csv_tables._by_python
+
+    def counted(*args: Any) -> csv_tables.CsvTable:
+        parsed.append(len(args[3]))
+        return slowly(*args)
+
+    monkeypatch.setattr(csv_tables, "_by_python", counted)
+    block = LineBlock(2, b"1,2,3\n" * 500 + b"caf\xe9,2,3\n" + b"1,2,3\n" * 500)
+    table = csv_tables._table(block, NAMES, lambda _: True)
+    assert parsed == [1]
+    assert len(table.lines) == 1001
+    assert table.columns["a"][500].as_py() == b"caf\xe9"
+
+
+def test_the_block_is_split_into_lines_once_however_many_rows_are_bad(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    split: list[int] = []
+    lines = LineBlock.lines
+
+    def counted(block: LineBlock) -> list[bytes]:
+        split.append(1)
+        return lines(block)
+
+    monkeypatch.setattr(LineBlock, "lines", counted)
+    table = csv_tables._table(LineBlock(2, b"1,x,3\n" * 1000), NAMES, lambda _: True)
+    assert {table.text(row) for row in range(1000)} == {b"1,x,3"}
+    assert len(split) == 1
 
 
 def test_quoted_fields_do_not_need_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,11 +33,12 @@ _MIN_PROPENSITY, _MAX_PROPENSITY = 2.0**-150, 1 + 2.0**-24
 
 
 class RejectedRow(NamedTuple):
-    """A row that the reader could not parse."""
+    """A row that the reader could not parse, or several: `line` is that of the first."""
 
     line: int
     reason: str
     text: str | bytes = ""
+    rows: int = 1
 
 
 @dataclass
@@ -185,9 +186,33 @@ def _reject(
     rejected = list(rows.rejected)
     bad = np.zeros(len(rows.pool), bool)
     for reason, mask in checks:
-        for i in np.flatnonzero(mask & ~bad):
-            rejected.append(RejectedRow(int(rows.lines[i]), reason, rows.text(int(i))))
+        rejected += rejected_rows(mask & ~bad, reason, rows.lines, rows.text)
         bad |= mask
-    for line, reason, text in sorted(rejected, key=lambda row: row.line):
-        faults.add(reason, rows.file, line, text)
+    report_rejected(rejected, rows.file, faults)
     return np.flatnonzero(~bad)
+
+
+def rejected_rows(
+    mask: Mask,
+    reason: str,
+    lines: npt.NDArray[np.int64],
+    text: Callable[[int], bytes | str],
+) -> list[RejectedRow]:
+    """The rows of a mask as one entry, with the text of the first: a bad row costs no more."""
+    count = int(np.count_nonzero(mask))
+    if not count:
+        return []
+    first = int(mask.argmax())
+    return [RejectedRow(int(lines[first]), reason, text(first), count)]
+
+
+def report_rejected(rejected: Sequence[RejectedRow], file: str, faults: Faults) -> None:
+    """Count bad rows, the reason that occurs first in the file before the others."""
+    first: dict[str, RejectedRow] = {}
+    counts: dict[str, int] = {}
+    for row in rejected:
+        counts[row.reason] = counts.get(row.reason, 0) + row.rows
+        if row.reason not in first or row.line < first[row.reason].line:
+            first[row.reason] = row
+    for reason, row in sorted(first.items(), key=lambda item: item[1].line):
+        faults.add(reason, file, row.line, row.text, counts[reason])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +17,13 @@ from topstory.events.columns.checks import Mask
 from topstory.events.columns.pools import PoolTable
 from topstory.events.columns.positions import PositionLookup
 from topstory.events.formats.pipeline.row_batch import pool_fault
-from topstory.events.formats.pipeline.validation import NOT_IN_POOL, ParsedRows, RejectedRow
-from topstory.events.formats.plain.users import USER_ID, USER_PREFIX
+from topstory.events.formats.pipeline.validation import (
+    NOT_IN_POOL,
+    ParsedRows,
+    RejectedRow,
+    rejected_rows,
+)
+from topstory.events.formats.plain.users import NOT_A_NUMBER, USER_ID, USER_PREFIX
 from topstory.events.formats.tabular.arrow_columns import (
     Column,
     as_text,
@@ -67,17 +72,17 @@ class TableParser:
         bad = np.zeros(len(part.lines), bool)
 
         def reject(mask: Mask, reason: str) -> None:
-            for i in np.flatnonzero(mask & ~bad).tolist():
-                rejected.append(RejectedRow(int(part.lines[i]), reason, part.text(i)))
+            rejected.extend(rejected_rows(mask & ~bad, reason, part.lines, part.text))
             bad[mask] = True
 
         known = self._articles
         pool, pools = _pools(columns["pool"])
         faults = [pool_fault(ids, None if known is None else known.index) for ids in pools]
-        for number, fault in enumerate(faults):
-            if fault is not None:
-                reject(pool == number, fault)
+        for fault in {fault: None for fault in faults if fault is not None}:
+            reject(np.array([each == fault for each in faults])[pool], fault)
         users, misfits = self._users(columns)
+        for name, mask in self._not_numbers(columns):
+            reject(mask, NOT_A_NUMBER.format(name))
         reject(misfits, "the user has another number of features than the first one")
         good = np.flatnonzero(~bad)
         used, inverse = np.unique(pool[good], return_inverse=True)
@@ -114,10 +119,14 @@ class TableParser:
             if name not in names:
                 raise ValueError(
                     f"{path}: there is no column {name!r} among the columns that are read: "
-                    f"{', '.join(names) or 'none'}"
+                    f"{', '.join(names) or 'none'}; rename it, or say which column it is with a "
+                    "mapping (--map; --suggest writes one)"
                 )
         if "user" not in names and not any(name.startswith(USER_PREFIX) for name in names):
-            raise ValueError(f"{path}: there is no column 'user', nor any that begins with user_")
+            raise ValueError(
+                f"{path}: there is no column 'user', nor any that begins with user_; a mapping "
+                "(--map; --suggest writes one) takes any columns"
+            )
         if "user" not in names and USER_ID in names:
             raise ValueError(
                 f"{path}: the column 'user_id' would become a feature of the user, as every column "
@@ -129,6 +138,13 @@ class TableParser:
                 f"{path}: it has the columns {', '.join(names)}, but the first file "
                 f"{', '.join(self._names)}; import them apart"
             )
+
+    def _not_numbers(self, columns: dict[str, Column]) -> Iterator[tuple[str, Mask]]:
+        """Columns of the user that should hold numbers, and the rows where they do not."""
+        if "user" not in columns:
+            for name in self._names:
+                if name.startswith(USER_PREFIX):
+                    yield name, ~np.isfinite(column_numbers(columns[name]))
 
     def _users(self, columns: dict[str, Column]) -> tuple[npt.NDArray[np.float32], Mask]:
         """(n, d), and (n,) whose number of features is not d."""

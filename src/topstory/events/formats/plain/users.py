@@ -16,6 +16,10 @@ from topstory.events.formats.pipeline.validation import BAD_USER, MAX_FLOAT32, a
 
 USER_PREFIX = "user_"
 USER_ID = "user_id"
+NOT_A_NUMBER = (
+    "{} is not a finite number: the plain layout takes numbers, and a mapping takes strings and "
+    "missing values, too (--suggest writes one)"
+)
 USER_ID_FAULT = (
     "the field user_id would become a feature: drop it or rename it, or give a field user"
 )
@@ -53,8 +57,9 @@ class NamedUsers:
             values = [event[name] for name in first]
         except KeyError:
             raise NotAnEvent("the user's fields are not those of the first event") from None
-        if not all(isinstance(value, int | float) for value in values):
-            raise NotAnEvent("a user feature is not a number")
+        for name, value in zip(first, values, strict=True):
+            if not isinstance(value, int | float):
+                raise NotAnEvent(NOT_A_NUMBER.format(name))
         return [as_float(value) for value in values]
 
 

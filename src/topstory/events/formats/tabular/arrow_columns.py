@@ -14,6 +14,9 @@ from topstory.events.columns.array_record import Floats
 from topstory.events.columns.times import LATEST, SECOND, parse_time
 
 Column = Any  # any array of pyarrow, whose stubs have a type for each
+_NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?$"
+_DAY_AND_TIME = r"^[0-9]{4}-[01][0-9]-[0-3][0-9][ T][0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+_NAIVE_TIME, _ZONED_TIME = f"{_DAY_AND_TIME}$", f"{_DAY_AND_TIME}Z$"
 INVALID_TIME = LATEST + 1  # a time that no event can have
 
 
@@ -58,8 +61,7 @@ def column_numbers(column: Column) -> Floats:
         cast = column.cast(pa.float64()).fill_null(math.nan)
         return np.asarray(cast.to_numpy(zero_copy_only=False), np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        codes, values = dictionary_codes(column)
-        return np.array([_number(value) for value in values])[codes]
+        return _mixed_numbers(column)
 
 
 def column_times(column: Column) -> npt.NDArray[np.int64]:
@@ -88,8 +90,7 @@ def column_times(column: Column) -> npt.NDArray[np.int64]:
             np.asarray(column.cast(pa.string()).cast(pa.float64()).fill_null(math.nan))
         )
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # a mix of kinds, or no times
-        codes, values = dictionary_codes(column)
-        return np.array([_micros(value) for value in values], np.int64)[codes]
+        return _mixed_times(column)
 
 
 def seconds_to_microseconds(values: Floats) -> npt.NDArray[np.int64]:
@@ -101,6 +102,46 @@ def seconds_to_microseconds(values: Floats) -> npt.NDArray[np.int64]:
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = np.rint(values * SECOND)
         return np.where(np.abs(scaled) < INVALID_TIME, scaled, INVALID_TIME).astype(np.int64)
+
+
+def _mixed_numbers(column: Column) -> Floats:
+    """Numbers among other values: Arrow reads what is plainly a number, Python the rest."""
+    found, rest = np.full(len(column), math.nan), np.ones(len(column), bool)
+    plain = _matching(column, _NUMBER)
+    if plain is not None:
+        rest = ~plain
+        numbers: Column = column.filter(pa.array(plain)).cast(pa.string()).cast(pa.float64())
+        found[plain] = numbers.to_numpy(zero_copy_only=False)
+    codes, values = dictionary_codes(column.filter(pa.array(rest)))
+    found[rest] = np.array([_number(value) for value in values])[codes]
+    return found
+
+
+def _mixed_times(column: Column) -> npt.NDArray[np.int64]:
+    """Times of several kinds, or times among other values."""
+    found, rest = np.full(len(column), INVALID_TIME), np.ones(len(column), bool)
+    for pattern, zone in ((_ZONED_TIME, "UTC"), (_NAIVE_TIME, None)):
+        plain = _matching(column, pattern)
+        if plain is None:
+            continue
+        try:
+            texts: Column = column.filter(pa.array(plain)).cast(pa.string())
+            found[plain] = np.asarray(texts.cast(pa.timestamp("us", zone)).cast(pa.int64()))
+            rest &= ~plain
+        except pa.ArrowInvalid:  # such as the 30th of February: one by one
+            continue
+    codes, values = dictionary_codes(column.filter(pa.array(rest)))
+    found[rest] = np.array([_micros(value) for value in values], np.int64)[codes]
+    return found
+
+
+def _matching(column: Column, pattern: str) -> npt.NDArray[np.bool_] | None:
+    """Which values match; None if the column is not one of text."""
+    kind = column.type
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind)):
+        return None
+    matches: Column = pc.match_substring_regex(column, pattern)
+    return np.asarray(matches.fill_null(False).to_numpy(zero_copy_only=False), bool)
 
 
 def _number(value: object) -> float:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +27,8 @@ NOT_CSV = "not a row of CSV: a quote is not closed, or a field is too long"
 _BEFORE, _AFTER = np.frombuffer(b",\n", np.uint8), np.frombuffer(b",\n\r", np.uint8)
 
 
-class CsvTable(NamedTuple):
+@dataclass(frozen=True)
+class CsvTable:
     """The rows of a block that have all fields, as columns of bytes without nulls."""
 
     columns: dict[str, Column]
@@ -35,7 +38,11 @@ class CsvTable(NamedTuple):
 
     def text(self, row: int) -> bytes:
         """The line of a row."""
-        return self.block.lines()[int(self.lines[row]) - self.block.first]
+        return self._texts[int(self.lines[row]) - self.block.first]
+
+    @cached_property
+    def _texts(self) -> list[bytes]:
+        return self.block.lines()  # once for all rows that are asked for
 
 
 def csv_tables(
@@ -74,9 +81,16 @@ def _names(header: bytes, path: Path) -> list[str]:
 
 
 def _table(block: LineBlock, names: list[str], wanted: Callable[[str], bool]) -> CsvTable:
-    data = block.data
-    if len(names) == 1 or _is_odd(data):
+    if len(names) == 1:
         return _by_python(block, names, wanted)
+    if _is_odd(block.data):
+        return _by_both(block, names, wanted) or _by_python(block, names, wanted)
+    return _by_arrow(block, names, wanted) or _by_python(block, names, wanted)
+
+
+def _by_arrow(block: LineBlock, names: list[str], wanted: Callable[[str], bool]) -> CsvTable | None:
+    """None if Arrow cannot tell the rows."""
+    data = block.data
     rejected: list[RejectedRow] = []
     skipped: list[int] = []
 
@@ -100,12 +114,12 @@ def _table(block: LineBlock, names: list[str], wanted: Callable[[str], bool]) ->
             ),
         ).combine_chunks()
     except pa.ArrowInvalid:
-        return _by_python(block, names, wanted)
+        return None
     good = np.ones(count, bool)
     good[np.array(skipped, np.int64) - 1] = False
     lines = np.flatnonzero(good) + block.first
     if table.num_rows != len(lines):  # Arrow found other rows than there are lines
-        return _by_python(block, names, wanted)
+        return None
     columns = {name: _whole(table.column(name)) for name in include}
     return CsvTable(columns, lines, rejected, block)
 
@@ -116,6 +130,65 @@ def _is_odd(data: bytes) -> bool:
     returns = b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
     quotes = b'"' in data and not _quotes_whole_fields(data)
     return blank or returns or quotes or not _is_text(data)
+
+
+def _by_both(block: LineBlock, names: list[str], wanted: Callable[[str], bool]) -> CsvTable | None:
+    """Arrow parses the ordinary lines, Python the odd ones; None if Arrow cannot."""
+    data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
+    odd = _odd_lines(data)
+    text = np.frombuffer(data, np.uint8)
+    sizes = np.diff(np.flatnonzero(text == ord("\n")), prepend=-1)
+    ordinary = text[np.repeat(~odd, sizes)].tobytes()
+    if not ordinary:
+        return None
+    quick = _by_arrow(LineBlock(1, ordinary), names, wanted)
+    if quick is None:
+        return None
+    numbers = np.flatnonzero(~odd) + block.first  # the line of each of Arrow's
+    rest = block.lines()
+    slow = _by_python(
+        block, names, wanted, [(i + block.first, rest[i]) for i in np.flatnonzero(odd).tolist()]
+    )
+    lines = np.concatenate((numbers[quick.lines - 1], slow.lines))
+    order = np.argsort(lines)
+    return CsvTable(
+        {
+            name: pa.concat_arrays([column, slow.columns[name]]).take(pa.array(order))
+            for name, column in quick.columns.items()
+        },
+        lines[order],
+        [row._replace(line=int(numbers[row.line - 1])) for row in quick.rejected] + slow.rejected,
+        block,
+    )
+
+
+def _odd_lines(data: bytes) -> npt.NDArray[np.bool_]:
+    r"""(lines,) which lines Arrow may read differently from Python; each ends with a line feed.
+
+    >>> _odd_lines(b'1,2\n\n"a","b"\r\n"a ""b"" c",1\n\xff,1\na\rb,1\n').tolist()
+    [False, True, False, True, True, True]
+    """
+    text = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(text == ord("\n"))
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    odd: npt.NDArray[np.bool_] = (starts == ends) | (
+        (ends - starts == 1) & (text[starts] == ord("\r"))
+    )
+    returns = np.flatnonzero(text == ord("\r"))
+    odd[np.searchsorted(ends, returns[text[returns + 1] != ord("\n")])] = True
+    quotes = np.flatnonzero(text == ord('"'))
+    line = np.searchsorted(ends, quotes)
+    unpaired = np.bincount(line, minlength=len(ends)) % 2 == 1
+    odd |= unpaired
+    paired = ~unpaired[line]
+    quotes, line = quotes[paired], line[paired]
+    opening, closing = quotes[0::2], quotes[1::2]
+    begun = (opening == 0) | np.isin(text[np.maximum(opening - 1, 0)], _BEFORE)
+    odd[line[0::2][~(begun & np.isin(text[closing + 1], _AFTER))]] = True
+    if not _is_text(data):
+        foreign = np.unique(np.searchsorted(ends, np.flatnonzero(text > 127)))
+        odd[[i for i in foreign.tolist() if not _is_text(data[starts[i] : ends[i]])]] = True
+    return odd
 
 
 def _quotes_whole_fields(data: bytes) -> bool:
@@ -146,12 +219,17 @@ def _is_text(data: bytes) -> bool:
         return False
 
 
-def _by_python(block: LineBlock, names: list[str], wanted: Callable[[str], bool]) -> CsvTable:
-    """The same with Python's parser: slower, for unusual quoting."""
+def _by_python(
+    block: LineBlock,
+    names: list[str],
+    wanted: Callable[[str], bool],
+    only: list[tuple[int, bytes]] | None = None,
+) -> CsvTable:
+    """The same with Python's parser: slower, for unusual quoting; `only` these lines."""
     rejected: list[RejectedRow] = []
     lines: list[int] = []
     rows: list[list[str]] = []
-    for number, line in enumerate(block.lines(), block.first):
+    for number, line in enumerate(block.lines(), block.first) if only is None else only:
         if not line:
             continue
         try:
