@@ -16,13 +16,18 @@ SHARES = np.array([0.5, 0.3, 0.2])
 
 def mixed(policy: ts.Policy, user: Floats, pool: list[str]) -> Floats:
     """(K,) the probability of each article over the mix, as the definition says it."""
+    chances: Floats = SHARES @ in_bucket(policy, user, pool)
+    return chances
+
+
+def in_bucket(policy: ts.Policy, user: Floats, pool: list[str]) -> Floats:
+    """(3, K) the probability of each article in each bucket, as the definition says it."""
     scores, estimates = policy.scores(user, pool).round(9), policy.estimates(user, pool).round(9)
     best_score, best_estimate = scores == scores.max(), estimates == estimates.max()
     share = policy.explorer.share
     learning = share / len(pool) + (1 - share) * best_score / best_score.sum()
     deployment = best_estimate / best_estimate.sum()
-    chances: Floats = SHARES[0] * learning + SHARES[1] * deployment + SHARES[2] / len(pool)
-    return chances
+    return np.array([learning, deployment, np.full(len(pool), 1 / len(pool))])
 
 
 def trained(name: str, trials: int, **parameters: float) -> tuple[ts.Policy, Floats, list[str]]:
@@ -40,18 +45,18 @@ def trained(name: str, trials: int, **parameters: float) -> tuple[ts.Policy, Flo
 
 def decide(
     policy: ts.Policy, user: Floats, pool: list[str], bucket: int, number: int
-) -> tuple[str, float, Floats]:
+) -> tuple[str, float, float, Floats]:
     slots = policy.model.slots(pool)
     policy.model.see(len(user))
     room = policy.model.room(len(user))
     room.values[:] = user
     estimates, scores = np.empty(len(pool)), np.empty(len(pool))
-    place, propensity = mixture.decide(
+    place, propensity, own = mixture.decide(
         *(policy.model.state, room, policy.model.segment(user), slots, policy.model.roster.keys),
         *(policy.explorer.bonus, policy.explorer.share, SHARES, bucket),
         *(np.uint64(policy.seed), number, estimates, scores),
     )
-    return pool[place], propensity, scores
+    return pool[place], propensity, own, scores
 
 
 @pytest.mark.parametrize(
@@ -74,10 +79,11 @@ def test_a_decision_is_its_buckets_and_its_propensity_is_the_mixs(
                 (policy.estimates(user, pool), 1.0),
             ]
         ):
-            article, propensity, _ = decide(policy, user, pool, bucket, number)
+            article, propensity, own, _ = decide(policy, user, pool, bucket, number)
             place, _ = choose(scores, keys, share, np.uint64(policy.seed), number)
             assert article == pool[place]  # what the policy alone would choose
             assert propensity == pytest.approx(chances[pool.index(article)])
+            assert own == pytest.approx(in_bucket(policy, user, pool)[bucket][pool.index(article)])
 
 
 def test_propensities_sum_to_one_over_what_the_buckets_can_show() -> None:
@@ -86,7 +92,7 @@ def test_propensities_sum_to_one_over_what_the_buckets_can_show() -> None:
         found = {}
         for number in range(200):
             for bucket in range(3):
-                article, propensity, _ = decide(policy, user, pool, bucket, number)
+                article, propensity, *_ = decide(policy, user, pool, bucket, number)
                 found[article] = propensity
         assert sum(found.values()) == pytest.approx(1.0)
 
@@ -95,7 +101,7 @@ def test_a_ranking_is_the_scores_in_order_after_the_first() -> None:
     policy, users, pool = trained("linucb-hybrid", 60, alpha=0.3)
     slots, keys = policy.model.slots(pool), policy.model.roster.keys
     for number, user in enumerate(users[:20]):
-        article, _, scores = decide(policy, user, pool, 0, number)
+        article, *_, scores = decide(policy, user, pool, 0, number)
         first = pool.index(article)
         out = np.empty(5, np.int32)
         order = [first, *(j for j in np.argsort(-scores, kind="stable") if j != first)][:5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from topstory.events.columns.times import Times
 from topstory.events.columns.visitors import join_visitors
 from topstory.events.log import EventLog
 from topstory.feature_identity import same_feature_model
+
+if TYPE_CHECKING:
+    from pyarrow import Table
 
 
 def concat(logs: Iterable[EventLog]) -> EventLog:
@@ -46,7 +50,16 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
         recorded_count=sum(log.propensities_recorded for log in logs),
         exact=_join_exact(logs),
         feature_model=model,
+        decisions=_join_decisions(logs),
     )
+
+
+def _join_decisions(logs: Sequence[EventLog]) -> Table | None:
+    if all(log.decisions is None for log in logs):
+        return None
+    from topstory.events.columns.decisions import join_decisions
+
+    return join_decisions([(log.decisions, len(log)) for log in logs])
 
 
 def _join_exact(logs: Sequence[EventLog]) -> ExactValues | None:

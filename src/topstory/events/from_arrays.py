@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from topstory.events.columns.propensity import recorded
 from topstory.events.columns.times import Times, timestamps_as_microseconds
 from topstory.events.columns.visitors import Visitors
 from topstory.events.log import EventLog
+
+if TYPE_CHECKING:
+    from pyarrow import Table
 
 
 def from_arrays(
@@ -34,6 +37,7 @@ def from_arrays(
     article_profiles: Any,
     exact: bool,
     text: Collection[str],
+    decisions: Any = None,
 ) -> EventLog:
     """Check the columns and convert them to the log's own types."""
     users_text, articles_text = _text(text, profiles, article_profiles)
@@ -70,6 +74,7 @@ def from_arrays(
         visitors=visitors,
         recorded_count=None if propensity is None else events,
         exact=_exact(users, payoff, contexts) if exact and visitors is None else None,
+        decisions=_decisions(decisions, events, visitors),
     )
 
 
@@ -89,6 +94,17 @@ def _text(
             raise ValueError(f"text: there is no field {name!r} in profiles or article_profiles")
     of_users, of_articles = ([name for name in names if name in side] for side in sides)
     return of_users, of_articles
+
+
+def _decisions(columns: Any, events: int, visitors: Visitors | None) -> Table | None:
+    if columns is None:
+        return None
+    from topstory.events.columns.decisions import as_decisions
+
+    table = as_decisions(columns, events)
+    if visitors is not None and "visitor" in table.column_names:
+        raise ValueError("decisions: give no column 'visitor': the argument visitor= says who came")
+    return table
 
 
 def _exact(users: Any, payoff: npt.ArrayLike, contexts: Contexts) -> ExactValues | None:

@@ -64,6 +64,8 @@ class EventLog(ArrayRecord):
     exact: ExactValues | None = None
     # The identity of the feature model that made contexts and features; None: unknown, or none.
     feature_model: str | None = None
+    # What a service recorded of each decision (columns/decisions.py); None: nothing.
+    decisions: Table | None = None
 
     @classmethod
     def from_arrays(
@@ -81,6 +83,7 @@ class EventLog(ArrayRecord):
         article_profiles: Any = None,
         exact: bool = False,
         text: Collection[str] = (),
+        decisions: Any = None,
     ) -> EventLog:
         """A log from its columns. Raises ValueError for the first bad row, naming it.
 
@@ -109,6 +112,8 @@ class EventLog(ArrayRecord):
                 `log[i]` and `log.context(i)` give them.
             text: fields of the profiles whose strings are text, such as a headline; all other
                 strings are categories.
+            decisions: a table or dict of more columns, null where unknown: decision, request,
+                visitor, bucket, bucket_propensity, mixture_propensity, model_version, slot.
         """
         from topstory.events.from_arrays import from_arrays
 
@@ -126,6 +131,7 @@ class EventLog(ArrayRecord):
             article_profiles=article_profiles,
             exact=exact,
             text=text,
+            decisions=decisions,
         )
 
     @classmethod
@@ -188,7 +194,7 @@ class EventLog(ArrayRecord):
         columns: list[Any] = [self.users, self.pool, self.position, self.payoff]
         columns += [self.recorded_propensity, None if self.times is None else self.times.ticks]
         columns += [self.pool_offsets, self.pool_members, self.features]
-        columns += [self.article_profiles, self.profiles, self.exact]
+        columns += [self.article_profiles, self.profiles, self.exact, self.decisions]
         if self.visitors is not None:
             columns += [self.visitors.number, self.visitors.contexts]
         return sum(column.nbytes for column in columns if column is not None)
@@ -231,6 +237,17 @@ class EventLog(ArrayRecord):
     def profiles(self) -> Table | None:
         """The raw profiles of the users, a row each as `visitors.number` counts them; or None."""
         return None if self.visitors is None else self.visitors.profiles
+
+    @property
+    def visitor_number(self) -> npt.NDArray[np.int64] | None:
+        """(n,) equal for events of one visitor, -1 where none is known; None: none is at all."""
+        if self.visitors is not None:
+            return self.visitors.number.astype(np.int64)
+        if self.decisions is None:
+            return None
+        from topstory.events.columns.decisions import visitor_numbers
+
+        return visitor_numbers(self.decisions)
 
     @property
     def article_profiles(self) -> Table | None:
@@ -323,7 +340,15 @@ class EventLog(ArrayRecord):
             visitors=None if self.visitors is None else self.visitors[rows],
             recorded_count=self._recorded_among(rows, pool),
             exact=None if self.exact is None else self.exact[rows],
+            decisions=self._decisions_of(rows),
         )
+
+    def _decisions_of(self, rows: slice | npt.NDArray[np.intp]) -> Table | None:
+        if self.decisions is None:
+            return None
+        from topstory.events.columns.decisions import take_decisions
+
+        return take_decisions(self.decisions, rows)
 
     def _recorded_among(
         self, rows: slice | npt.NDArray[np.intp], pool: npt.NDArray[np.int32]

@@ -4,6 +4,9 @@ A visitor is in one of three buckets, drawn independently of the context. An art
 is its chance over that draw and the bucket's own, whichever bucket the visitor is in:
 
     share_L·(ε/K + (1 − ε)·[best score]/ties) + share_D·[best estimate]/ties + share_U/K
+
+A visitor who returns stays in one bucket, so given that bucket the propensity is one term of the
+sum, without its share: the bucket's own.
 """
 
 from typing import Any
@@ -34,16 +37,16 @@ def decide(
     decision: int,
     estimates: Floats,
     scores: Floats,
-) -> tuple[int, float]:
-    """The place of the chosen article in the pool, and its propensity over the mix.
+) -> tuple[int, float, float]:
+    """The place of the chosen article in the pool, its propensity over the mix, and the bucket's.
 
-    If the score of an article is not a number: -1 minus its place, and 0.
+    If the score of an article is not a number: -1 minus its place, 0 and 0.
     Fills in the pool's estimates and the learning bucket's scores. `keys` are by slot, `shares`
     are of the three buckets.
     """
     unusable = score(state, x, segment, slots, estimates, scores)  # widths, for now
     if unusable >= 0:
-        return -1 - unusable, 0.0
+        return -1 - unusable, 0.0, 0.0
     count = slots.shape[0]
     best_score, best_estimate = -np.inf, -np.inf
     for j in range(count):
@@ -67,11 +70,18 @@ def decide(
         ):
             chosen = j
     propensity = (shares[LEARNING] * epsilon + shares[UNIFORM]) / count
+    own = 1.0 / count
+    if bucket != UNIFORM:
+        own = epsilon / count if bucket == LEARNING else 0.0
     if comparable(scores[chosen]) == best_score:
         propensity += shares[LEARNING] * (1.0 - epsilon) / score_ties
+        if bucket == LEARNING:
+            own += (1.0 - epsilon) / score_ties
     if comparable(estimates[chosen]) == best_estimate:
         propensity += shares[DEPLOYMENT] / estimate_ties
-    return chosen, min(propensity, 1.0)
+        if bucket == DEPLOYMENT:
+            own += 1.0 / estimate_ties
+    return chosen, min(propensity, 1.0), min(own, 1.0)
 
 
 @compiled
@@ -92,6 +102,7 @@ def decide_all(
     scores: Floats,
     places: Slots,
     propensities: Floats,
+    own: Floats,
 ) -> None:
     """`decide` for many users at once: the decisions first, first + 1, … in `places`.
 
@@ -100,7 +111,7 @@ def decide_all(
     for t in range(contexts.shape[0]):
         x = load(contexts, t, room)
         segment = segments[t] if segments.shape[0] else 0
-        places[t], propensities[t] = decide(
+        places[t], propensities[t], own[t] = decide(
             state,
             x,
             segment,

@@ -8,18 +8,26 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.serving.making import D, Made, add_articles, config, run, visits
 from tests.serving.state.test_recovery import USER, fingerprint
 
 import topstory as ts
-from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.api.messages import ArticleRequest, DecideRequest, Decision, FeedbackRequest
+from topstory.serving.client import decision_number
 from topstory.serving.journal.clock import SECOND, Clock
-from topstory.serving.journal.records import Decided, Placed
+from topstory.serving.journal.records import Decided, Placed, Record, decode, encode
 from topstory.serving.service.service import Service
 from topstory.serving.state.snapshots import Snapshots
-from topstory.serving.upkeep.journal_export import NothingToExport, export
+from topstory.serving.upkeep.journal_export import (
+    NothingToExport,
+    _decisions,
+    _Event,
+    export,
+)
 from topstory.serving.upkeep.keeper import DAY, Keeper
 
 
@@ -64,6 +72,88 @@ def test_the_exported_journal_is_the_log_of_what_happened(tmp_path: Path) -> Non
     replayed = ts.replay(ts.policy("ucb"), random)
     assert replayed.events == len(random)
     assert random.dimension == D
+
+
+@pytest.mark.parametrize("visitors", ["hashed", "given"])
+def test_the_export_has_what_the_journal_knows_of_each_decision(
+    tmp_path: Path, visitors: str
+) -> None:
+    settings = config(
+        tmp_path / "data",
+        journal={"visitors": visitors},
+        policy={"name": "egreedy-disjoint"},
+    )
+    names = ["ann", "bob", "evelyn", None]
+
+    async def work(service: Service) -> list[Decision]:
+        await add_articles(service, 4)
+        made = [
+            await service.decide(
+                DecideRequest(user=USER, visitor=names[i % 4], request=f"r{i}" if i % 2 else None)
+            )
+            for i in range(40)
+        ]
+        export(service.journal, tmp_path / "log", "front")
+        return made
+
+    made = run(settings, work)
+    log = ts.EventLog.read(tmp_path / "log")
+    assert log.decisions is not None
+    rows = log.decisions.to_pylist()
+    assert [row["decision"] for row in rows] == [decision_number(each.decision) for each in made]
+    assert [row["bucket"] for row in rows] == [each.bucket for each in made]
+    assert [row["model_version"] for row in rows] == [each.model_version for each in made]
+    assert [row["mixture_propensity"] for row in rows] == [each.propensity for each in made]
+    assert [row["request"] for row in rows] == [f"r{i}" if i % 2 else None for i in range(40)]
+    assert {row["slot"] for row in rows} == {0}
+    found = [row["visitor"] for row in rows]
+    if visitors == "given":
+        assert found == names * 10
+    else:  # the same for the same visitor, and none of the ids
+        assert len(set(found)) == 4
+        assert found == found[:4] * 10
+        assert not {"ann", "bob", "evelyn"} & set(found)
+        journal = (tmp_path / "data" / "journal.sqlite").read_bytes()
+        assert b"evelyn" not in journal
+    for row in rows:  # before any payoff all four articles tie in every bucket
+        assert row["bucket_propensity"] == pytest.approx(0.25)
+        assert row["mixture_propensity"] == pytest.approx(0.25)
+
+
+def test_a_journal_of_an_earlier_version_exports_null_for_what_it_did_not_record(
+    tmp_path: Path,
+) -> None:
+    class Decided02(Record, frozen=True, tag="Decided"):
+        """As it was before buckets' own propensities were recorded."""
+
+        pool: str
+        user: bytes
+        article: str
+        bucket: int
+        propensity: float
+        expires: int
+        model_version: int
+        teaches: bool
+        ranking: tuple[str, ...] = ()
+        exclude: tuple[str, ...] = ()
+        request: str | None = None
+        slots: int = 1
+        draw: int | None = None
+        key: str = ""
+        visitor: bytes = b""
+
+    old = Decided02("front", bytes(8), "a", 2, 0.25, 9, 4, True, key="web", visitor=b"\1" * 8)
+    read = decode(encode(old))  # type: ignore[arg-type]  # a record of an earlier version
+    assert isinstance(read, Decided)
+    assert (read.bucket_propensity, read.visitor_id, read.slot) == (0.0, "", 0)
+    assert read.visitor == old.visitor
+    (row,) = pa.table(_decisions([_Event(3, 0, read, 0.0, "a", ("a",))])).to_pylist()
+    assert row["bucket_propensity"] is None
+    assert (row["mixture_propensity"], row["bucket"], row["slot"]) == (0.25, "uniform", 0)
+    assert row["visitor"] == old.visitor.hex()
+    # A version before this one reads what this one writes, and ignores what it does not know.
+    new = encode(Decided("front", b"", "a", 0, 0.5, 9, 4, True, bucket_propensity=1.0, slot=2))
+    assert msgspec.msgpack.decode(new, type=Decided02).propensity == 0.5
 
 
 def test_a_model_taught_from_the_export_is_the_services_own(tmp_path: Path) -> None:

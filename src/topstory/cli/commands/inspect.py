@@ -86,6 +86,9 @@ def _properties(found: "Inspection") -> Iterator[tuple[str, str]]:
             else f"{found.pools:,}, of {found.smallest_pool} to {found.largest_pool} articles "
             f"(median {found.median_pool:g})",
         )
+    if found.visitors is not None:
+        lacking = f"; {count(found.unidentified, 'event')} of unknown ones"
+        yield "visitors", f"{found.visitors:,}{lacking if found.unidentified else ''}"
     yield "propensities", _propensities(found)
     yield "uniformity", _test(found.uniformity)
     if found.rejection is not None and found.survivor_uniformity is not None:
@@ -146,6 +149,12 @@ def _tables(found: "Inspection") -> Iterator["Table"]:
         for day in found.days:
             days.add_row(day.date.isoformat(), f"{day.events:,}", _some(day.ctr, found))
         yield days
+    if found.buckets:
+        buckets = plain_table("bucket", "events", "share", rate)
+        for one in found.buckets:
+            name = "not recorded" if one.bucket is None else escape(one.bucket)
+            buckets.add_row(name, f"{one.events:,}", f"{one.share:.1%}", _some(one.ctr, found))
+        yield buckets
     if found.by_article:
         shown = plain_table("most shown", "times", rate, "first shown", "last shown")
         for article in found.by_article[:MAX_ROWS]:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from topstory.events.columns.contexts import take_contexts
+from topstory.events.columns.decisions import join_decisions, take_decisions
 from topstory.events.columns.exact import join_exact
 from topstory.events.columns.times import DAY, as_datetime
 from topstory.events.columns.visitors import Visitors
@@ -112,6 +113,7 @@ class Appender:
             payoff=log.payoff,
             propensity=log.propensity,
             exact=log.exact,
+            decisions=log.decisions,
         )
         if events.times is None or self._shuffled:
             self._add(events)
@@ -160,7 +162,15 @@ class Appender:
     def _check_agreement(self, log: EventLog) -> None:
         contents = contents_of(log)
         before = self._contents or contents
-        for key in ("dimension", "contexts", "timed", "users", "exact", "feature_model"):
+        for key in (
+            "dimension",
+            "contexts",
+            "timed",
+            "users",
+            "exact",
+            "feature_model",
+            "decisions",
+        ):
             if getattr(before, key) != getattr(contents, key):
                 raise ValueError(
                     f"the batches do not fit together: {key} is {getattr(before, key)!r} in the "
@@ -195,6 +205,7 @@ class Appender:
             self._in_file += stop - start
             self._bytes += part.users.nbytes + 28 * (stop - start)
             self._bytes += 0 if part.exact is None else part.exact.nbytes
+            self._bytes += 0 if part.decisions is None else part.decisions.nbytes
             if self._rows == ROW_GROUP_ROWS or self._bytes > MAX_WAITING_BYTES:
                 self._flush()
             if self._in_file == FILE_ROWS:
@@ -257,6 +268,7 @@ def _slice(events: EventRows, start: int, stop: int) -> EventRows:
         payoff=events.payoff[rows],
         propensity=events.propensity[rows],
         exact=None if events.exact is None else events.exact[rows],
+        decisions=None if events.decisions is None else take_decisions(events.decisions, rows),
     )
 
 
@@ -273,4 +285,5 @@ def _join(parts: list[EventRows]) -> EventRows:
         payoff=np.concatenate([part.payoff for part in parts]),
         propensity=np.concatenate([part.propensity for part in parts]),
         exact=join_exact(exact) if exact else None,
+        decisions=join_decisions([(part.decisions, len(part.pool)) for part in parts]),
     )

@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from topstory.events.columns.decisions import COLUMNS
+
 FORMAT = "topstory-log"
 VERSION = 1
 
@@ -50,6 +52,7 @@ class LogContents(msgspec.Struct, frozen=True, omit_defaults=True):
     exact: bool = False  # whether events have `user_exact` and `payoff_exact`, too
     recorded_count: int | None = None  # of propensities; None: all, or none if not recorded
     feature_model: str | None = None  # that made contexts and features; None: unknown, or none
+    decisions: tuple[str, ...] = ()  # the columns of decisions that events have
 
 
 class _Heading(msgspec.Struct, frozen=True):
@@ -139,6 +142,14 @@ def _check(contents: LogContents, path: Path) -> None:
     ):
         if kinds is not None and tuple(kinds) != names:
             raise ValueError(f"{path}: damaged: a profile's fields differ from those with a kind")
+    unknown = [name for name in contents.decisions if name not in COLUMNS]
+    if unknown or len(set(contents.decisions)) < len(contents.decisions):
+        raise ValueError(
+            f"{path}: damaged: the columns of decisions are {', '.join(contents.decisions)}; "
+            f"there can be {', '.join(COLUMNS)}"
+        )
+    if contents.users is not None and "visitor" in contents.decisions:
+        raise ValueError(f"{path}: damaged: it has visitors both in {USERS} and in decisions")
     for file in contents.files:
         if not _FILE_NAME.fullmatch(file.name):
             raise ValueError(f"{path}: damaged: {file.name!r} cannot be a file of events")

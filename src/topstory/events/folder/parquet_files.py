@@ -33,12 +33,16 @@ def opened(path: Path, schema: pa.Schema, rows: int) -> Iterator[pq.ParquetFile]
 
 
 def batches(path: Path, schema: pa.Schema, rows: int) -> Iterator[tuple[int, Any]]:
-    """The file's rows in batches, each with the number of its first row; no nulls in them."""
+    """The file's rows in batches, each with the number of its first row.
+
+    There are nulls only in columns for which the schema allows them.
+    """
     with opened(path, schema, rows) as file:
         start = 0
         for batch in file.iter_batches(BATCH_ROWS, columns=schema.names, use_threads=False):
-            for name in schema.names:
-                _check_nulls(batch.column(name), path, name)
+            for field in schema:
+                if not field.nullable:
+                    _check_nulls(batch.column(field.name), path, field.name)
             yield start, batch
             start += len(batch)
 
@@ -51,7 +55,7 @@ def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     packed = [
         field.name
         for field in schema
-        if field.name in ("timestamp", "visitor")
+        if field.name in ("timestamp", "visitor", "decision", "model_version")
         and (pa.types.is_timestamp(field.type) or pa.types.is_integer(field.type))
     ]
     single = [*packed, "user", "features"]

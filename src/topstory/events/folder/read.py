@@ -15,6 +15,7 @@ import pyarrow as pa
 from topstory.events.columns.arrow_ids import UNKNOWN, as_numpy, as_python, id_indices, string_array
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.contexts import Contexts, SparseContexts, check_sparse, invalid_rows
+from topstory.events.columns.decisions import check_decisions, join_decisions, typed_decisions
 from topstory.events.columns.exact import ExactValues
 from topstory.events.columns.pools import PoolTable
 from topstory.events.columns.positions import PositionLookup, position_type
@@ -132,6 +133,7 @@ class _LogBuffers:
         self._exact_users = np.empty((exact, contents.dimension))
         self._exact_payoff = np.empty(exact)
         self._micros = np.empty(events if contents.timed else 0, np.int64)
+        self._decisions: list[list[pa.Table]] = [[] for _ in contents.files]
 
     def fill(self, number: int, path: Path, rows: int) -> None:
         """Read file `number` into its place."""
@@ -160,6 +162,10 @@ class _LogBuffers:
                 bad = ~((chance > 0) & (chance <= 1))
                 _raise_at(bad, chance, where, start, "propensity {}; it must lie in (0, 1]")
                 self._propensity[place] = chance
+            if self._contents.decisions:
+                table = pa.Table.from_batches([batch]).select(list(self._contents.decisions))
+                check_decisions(table, where, start)
+                self._decisions[number].append(typed_decisions(table))
             if self._contents.timed:
                 micros = as_numpy(batch.column("timestamp").view(pa.int64()), zero_copy_only=True)
                 bad = (micros < EARLIEST) | (micros > LATEST)
@@ -182,6 +188,7 @@ class _LogBuffers:
         visitors = None
         if people is not None:
             visitors = Visitors(self._visitor, people.contexts, people.profiles)
+        tables = [(table, len(table)) for tables in self._decisions for table in tables]
         return EventLog(
             users=users,
             pool=self._pool,
@@ -195,6 +202,7 @@ class _LogBuffers:
             recorded_count=contents.recorded_count,
             exact=ExactValues(self._exact_users, self._exact_payoff) if contents.exact else None,
             feature_model=contents.feature_model,
+            decisions=join_decisions(tables),
         )
 
     def _fill_exact(self, batch: Any, place: slice, where: str, start: int) -> None:

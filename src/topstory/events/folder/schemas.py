@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from topstory.events.columns.decisions import stored_schema
 from topstory.events.folder.contents import LogContents
 
 
@@ -30,7 +31,10 @@ def events_schema(contents: LogContents) -> pa.Schema:
             ("user_exact", pa.list_(_element(pa.float64()), contents.dimension)),
             ("payoff_exact", pa.float64()),
         ]
-    return _schema(columns if contents.timed else columns[1:])
+    schema = _schema(columns if contents.timed else columns[1:])
+    for field in stored_schema(contents.decisions):
+        schema = schema.append(field)
+    return schema
 
 
 def users_schema(dimension: int) -> pa.Schema:

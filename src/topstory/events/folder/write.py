@@ -18,6 +18,7 @@ import pyarrow as pa
 from topstory.events.columns.array_record import BLOCK_ROWS, blocks
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.contexts import Contexts, SparseContexts
+from topstory.events.columns.decisions import stored_decisions
 from topstory.events.columns.exact import ExactValues
 from topstory.events.columns.profiles import profile_kinds
 from topstory.events.columns.times import Times, as_datetime
@@ -105,6 +106,7 @@ def contents_of(log: EventLog) -> LogContents:
         recorded_count=stored_count(log.propensities_recorded, recorded, len(log)),
         exact=log.exact is not None,
         feature_model=log.feature_model,
+        decisions=() if log.decisions is None else tuple(log.decisions.column_names),
     )
 
 
@@ -229,6 +231,7 @@ def _write_events(log: EventLog, contents: LogContents, path: Path, first: int, 
                 payoff=part.payoff,
                 propensity=part.propensity,
                 exact=part.exact,
+                decisions=part.decisions,
             )
             table = events_table(columns, part.article_ids, schema)
             writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
@@ -246,6 +249,7 @@ class EventRows:
     payoff: npt.NDArray[np.float32]
     propensity: npt.NDArray[np.float32]
     exact: ExactValues | None
+    decisions: pa.Table | None
 
 
 def events_table(events: EventRows, ids: Sequence[str], schema: pa.Schema) -> pa.Table:
@@ -277,6 +281,8 @@ def events_table(events: EventRows, ids: Sequence[str], schema: pa.Schema) -> pa
             pa.FixedSizeListArray.from_arrays(flat, type=kind),
             _arrow(events.exact.payoff),
         ]
+    if events.decisions is not None:
+        columns += stored_decisions(events.decisions).columns
     return pa.Table.from_arrays(columns, schema=schema)
 
 

@@ -42,6 +42,15 @@ class ArticleSummary(msgspec.Struct, frozen=True):
     last_shown: datetime | None
 
 
+class BucketSummary(msgspec.Struct, frozen=True):
+    """One bucket of the service that wrote the log."""
+
+    bucket: str | None  # None: the bucket of these events was not recorded
+    events: int
+    share: float  # of the log's events
+    ctr: float
+
+
 class Inspection(msgspec.Struct, frozen=True):
     """The result of `inspect`.
 
@@ -85,11 +94,14 @@ class Inspection(msgspec.Struct, frozen=True):
     rejection: Rejection | None = None  # None: not needed
     survivor_uniformity: Uniformity | None = None  # the test, over one draw of survivors
     checks: tuple[Check, ...] = ()  # all tests; of the survivors, where events are rejected
+    buckets: tuple[BucketSummary, ...] = ()  # by events, most first; empty: none were recorded
+    visitors: int | None = None  # how many came; None: the log does not identify them
+    unidentified: int = 0  # events whose visitor is not known, in a log that identifies some
 
 
 def inspect(log: EventLog) -> Inspection:
     """Summarise the whole log; prints nothing."""
-    found = log.uniformity()
+    found, visitor = log.uniformity(), log.visitor_number
     verdict = judge(log, found)
     rejected = verdict.rejection
     lowest, highest = _ends(log.payoff)
@@ -125,6 +137,9 @@ def inspect(log: EventLog) -> Inspection:
         rejection=rejected,
         survivor_uniformity=verdict.survivor_uniformity,
         checks=verdict.checks,
+        buckets=_buckets(log),
+        visitors=None if visitor is None else len(np.unique(visitor[visitor >= 0])),
+        unidentified=0 if visitor is None else int((visitor < 0).sum()),
     )
 
 
@@ -173,6 +188,28 @@ def _by_article(log: EventLog) -> tuple[ArticleSummary, ...]:
             last_shown=as_datetime(int(last[a])) if timed[a] else None,
         )
         for a in np.argsort(-shown, kind="stable").tolist()
+    )
+
+
+def _buckets(log: EventLog) -> tuple[BucketSummary, ...]:
+    if log.decisions is None or not len(log):
+        return ()
+    from topstory.events.columns.decisions import label_numbers
+
+    numbers, labels = label_numbers(log.decisions, "bucket")
+    if numbers is None:
+        return ()
+    events = np.bincount(numbers + 1, minlength=len(labels) + 1)
+    payoff = np.bincount(numbers + 1, log.payoff, minlength=len(labels) + 1)
+    return tuple(
+        BucketSummary(
+            bucket=None if each == 0 else labels[each - 1],
+            events=int(events[each]),
+            share=float(events[each] / len(log)),
+            ctr=float(payoff[each] / events[each]),
+        )
+        for each in np.argsort(-events, kind="stable").tolist()
+        if events[each]
     )
 
 

@@ -95,6 +95,14 @@ class JournalConfig(Section, frozen=True):
             "slow disk, but a crash loses the last decisions, and feedback on them is rejected"
         ),
     ] = "durable"
+    visitors: Annotated[
+        Literal["hashed", "given"],
+        Meta(
+            description="how a decision's visitor is recorded and exported: `hashed`, a pseudonym "
+            "that nobody can trace without `bucket_secret`; or also as `given`, to join an export "
+            "with other tables by the visitor's id"
+        ),
+    ] = "hashed"
     snapshot_seconds: Annotated[
         Positive, Meta(description="interval between snapshots of the state")
     ] = 60.0

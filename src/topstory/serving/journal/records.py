@@ -73,6 +73,9 @@ class Decided(Record, frozen=True):
     draw: int | None = None  # the number its randomness depends on; None: its own
     key: str = ""  # the name of the API key that asked
     visitor: bytes = b""  # the visitor's pseudonym in this pool; empty: no id was given
+    bucket_propensity: float = 0.0  # in this bucket; 0: a record of an earlier version
+    visitor_id: str = ""  # the visitor as given, if the configuration says to keep it
+    slot: int = 0  # the place on the page that the article was chosen for
 
 
 class Paid(Record, frozen=True):

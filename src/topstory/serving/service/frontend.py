@@ -67,6 +67,7 @@ class FrontEnd:
         self._limit, self._norm = limits.magnitude, limits.context_norm or inf
         self._payoffs = limits.payoffs or (-limits.magnitude, limits.magnitude)
         self.caps = VisitorCaps(limits.visitor_decisions)
+        self.keeps_visitors = config.journal.visitors == "given"
         self._queue, self._looked = QueueTime(limits.queue_seconds), 0.0
         self.outliers: Counter[str] = Counter()  # refused: contexts and payoffs out of range
         self._pending: list[PendingRequest] = []  # of this turn of the event loop
@@ -203,7 +204,7 @@ class DecisionBatch(msgspec.Struct, eq=False):
             (user,), (bucket,) = [each.user for each in pending], buckets
             exclude = decider.pool.known(request.exclude, at)
             chosen = [decider.decide(user, bucket, first, at, exclude, request.slots)]
-        teaches = source.caps.teaches
+        teaches, keeps = source.caps.teaches, source.keeps_visitors
         return [
             Decided(
                 pool=self.pool,
@@ -222,6 +223,8 @@ class DecisionBatch(msgspec.Struct, eq=False):
                 draw=number if drawn else None,
                 key=each.key,
                 visitor=visitor if each.request.visitor else b"",
+                bucket_propensity=one.own,
+                visitor_id=(each.request.visitor or "") if keeps else "",
             )
             for number, each, visitor, bucket, one in zip(
                 range(first, first + len(pending)), pending, visitors, buckets, chosen, strict=True

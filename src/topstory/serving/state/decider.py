@@ -16,10 +16,11 @@ from topstory.serving.state.traffic import Traffic
 
 
 class Chosen(NamedTuple):
-    """The article for the story position, its propensity, and the ranking that it heads."""
+    """The article for the story position, its propensities, and the ranking that it heads."""
 
     article: str
-    propensity: float
+    propensity: float  # over the whole traffic mix
+    own: float  # in its bucket
     ranking: tuple[str, ...] = ()  # empty: the article alone
 
 
@@ -59,7 +60,7 @@ class Decider:
         policy = self.pool.policy
         values = self._room.values
         values[:] = user
-        place, propensity = mixture.decide(
+        place, propensity, own = mixture.decide(
             policy.model.state,
             self._room,
             policy.model.segment(values),
@@ -78,8 +79,8 @@ class Decider:
             raise self._not_finite(listing.ids[-1 - place])
         article = listing.ids[place]
         if slots == 1:
-            return Chosen(article, propensity)
-        return Chosen(article, propensity, self._rank(listing, bucket, number, place, slots))
+            return Chosen(article, propensity, own)
+        return Chosen(article, propensity, own, self._rank(listing, bucket, number, place, slots))
 
     def decide_all(
         self, users: Sequence[tuple[float, ...]], buckets: Sequence[int], first: int, at: int
@@ -91,7 +92,7 @@ class Decider:
         policy = self.pool.policy
         contexts = np.array(users)
         places = np.empty(len(users), np.int32)
-        propensities = np.empty(len(users))
+        propensities, own = np.empty(len(users)), np.empty(len(users))
         mixture.decide_all(
             policy.model.state,
             self._room,
@@ -109,13 +110,16 @@ class Decider:
             listing.scores,
             places,
             propensities,
+            own,
         )
         ids = listing.ids
         if (least := int(places.min())) < 0:
             raise self._not_finite(ids[-1 - least])
         return [
-            Chosen(ids[place], propensity)
-            for place, propensity in zip(places.tolist(), propensities.tolist(), strict=True)
+            Chosen(ids[place], propensity, each)
+            for place, propensity, each in zip(
+                places.tolist(), propensities.tolist(), own.tolist(), strict=True
+            )
         ]
 
     def _no_article(self) -> ApiError:

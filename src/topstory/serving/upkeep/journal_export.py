@@ -2,7 +2,7 @@
 
 A decision becomes an event. Its pool is what could be shown at that time, and its propensity is
 over the whole traffic mix. The uniform bucket alone is a random-exploration log with propensities
-1/K.
+1/K. Further columns say what the journal knows of the decision (`EventLog.decisions`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,6 +20,7 @@ from topstory.events.folder.append import Appender
 from topstory.events.folder.contents import check_replaceable
 from topstory.files import replaced_folder
 from topstory.kernels.buckets import UNIFORM
+from topstory.serving.api.messages import BUCKETS
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.journal import Journal
 from topstory.serving.journal.records import ArticleFacts, Decided, Opened, Placed, Removed
@@ -45,6 +46,7 @@ class NothingToExport(ValueError):
 
 
 class _Event(NamedTuple):
+    number: int
     at: int
     decided: Decided
     payoff: float
@@ -89,6 +91,22 @@ def export(
     return Exported(pool, part, events, past.open)
 
 
+def _decisions(events: list[_Event]) -> dict[str, list[Any]]:
+    """What the journal knows of these decisions beside the events; None: it was not recorded."""
+    decided = [event.decided for event in events]
+    return {
+        "decision": [event.number for event in events],
+        "request": [each.request for each in decided],
+        # A pseudonym where the configuration said not to keep ids, or where it was not recorded.
+        "visitor": [each.visitor_id or each.visitor.hex() or None for each in decided],
+        "bucket": [BUCKETS[each.bucket] for each in decided],
+        "bucket_propensity": [each.bucket_propensity or None for each in decided],
+        "mixture_propensity": [each.propensity for each in decided],
+        "model_version": [each.model_version for each in decided],
+        "slot": [each.slot for each in decided],
+    }
+
+
 class History:
     """The decisions of a pool in order, each with the articles that could have been shown."""
 
@@ -124,7 +142,7 @@ class History:
                     continue
                 shown_from = self._shown_from(entry.at, record)
                 shown = self._listed[record.article]
-                yield _Event(entry.at, record, payoff or 0.0, shown, shown_from)
+                yield _Event(entry.number, entry.at, record, payoff or 0.0, shown, shown_from)
             elif isinstance(record, Opened):
                 self.pools.append(record.pool)
 
@@ -152,6 +170,7 @@ class History:
             timestamps=np.array([event.at / SECOND for event in events]),
             propensity=1.0 / sizes if self._part == "uniform" else mixed,
             exact=True,  # as the journal has them: a fold of the log comes to the same model
+            decisions=_decisions(events),
         )
 
     def _shown_from(self, at: int, decided: Decided) -> tuple[str, ...]:
