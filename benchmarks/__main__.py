@@ -30,12 +30,14 @@ from benchmarks import (
     startup,
     storage,
     study,
+    training,
     workers,
 )
 from benchmarks.tables import Section, fill_in
 
 PARTS: dict[str, Callable[[bool], Section]] = {
     "replay": replay.run,
+    "train": training.run,
     "growth": growth.run,
     "memory": memory.run,
     "startup": startup.run,

@@ -23,6 +23,7 @@ from topstory.cli.reports.replay import (
 )
 from topstory.cli.reports.simulate import SimulationReport
 from topstory.cli.reports.study import StudyReport
+from topstory.cli.reports.train import HeldOutBucket, HeldOutReport, TrainReport
 from topstory.cli.reports.tune import CurveReport, EstimateReport, PointReport, TuneReport
 from topstory.events import Inspection, Rejection, Uniformity
 from topstory.events.formats.faults import Fault
@@ -101,6 +102,12 @@ $ topstory study report/ --tuning may-01/ --evaluation may-03-09/ --exploration 
 $ topstory study report/ --scale paper --engine ray --address auto
 ```
 """,
+    "train": """\
+```console notest
+$ topstory train logs/ --policy linucb-hybrid --alpha 0.3 --out policy.safetensors
+$ topstory train raw/ --policy ucb-seg --features features.safetensors --out policy.safetensors
+```
+""",
     "serve": """\
 ```console notest
 $ topstory serve
@@ -157,6 +164,7 @@ JSON = {
     "replay": "JSON of replay and demo",
     "tune": "JSON of tune",
     "study": "JSON of study",
+    "train": "JSON of train",
     "inspect": "JSON of inspect",
     "export-journal": "JSON of export-journal",
     "backup-journal": "JSON of backup-journal",
@@ -197,6 +205,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
         "Sizes and lifts are shares. Unknown numbers are null.",
         (StudyReport, Table1, Row, Cell, Number),
     ),
+    "train": (INTERVALS, (TrainReport, HeldOutReport, HeldOutBucket)),
     "inspect": (
         "Times are in UTC. Unknown numbers are null.",
         (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown, Rejection, Check),

@@ -16,9 +16,11 @@ if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
     from topstory.evaluation import NotUniformWarning as NotUniformWarning
     from topstory.evaluation import Result as Result
     from topstory.evaluation import RetentionWarning as RetentionWarning
+    from topstory.evaluation import Training as Training
     from topstory.evaluation import compare as compare
     from topstory.evaluation import lift as lift
     from topstory.evaluation import replay as replay
+    from topstory.evaluation import train as train
     from topstory.evaluation import tune as tune
     from topstory.events import Event as Event
     from topstory.events import EventLog as EventLog
@@ -47,8 +49,8 @@ _MODULES = {
     "policies": ("Choice", "Policy"),
     "policies.registry": ("policy",),
     "evaluation": (
-        *("Comparison", "NotUniformWarning", "Result", "RetentionWarning"),
-        *("compare", "lift", "replay", "tune"),
+        *("Comparison", "NotUniformWarning", "Result", "RetentionWarning", "Training"),
+        *("compare", "lift", "replay", "train", "tune"),
     ),
     "studies": ("Study", "StudyWarning", "study"),
     "serving.client": ("AsyncClient", "Client"),

@@ -10,6 +10,7 @@ from topstory.evaluation.replays.run import Outcome, Run
 from topstory.evaluation.replays.runs import cost, play_all
 from topstory.evaluation.replays.warm_start import WarmStart, warm_start
 from topstory.evaluation.result import ArticleResult, Bucket, Result, Window
+from topstory.evaluation.training import Training, train
 from topstory.evaluation.tuning.curves import Point, Tuning, tuning_of
 from topstory.evaluation.tuning.grids import grid_runs
 from topstory.evaluation.tuning.tune import tune
@@ -39,6 +40,7 @@ __all__ = [
     "Result",
     "RetentionWarning",
     "Run",
+    "Training",
     "Tuning",
     "WarmStart",
     "Window",
@@ -55,6 +57,7 @@ __all__ = [
     "shrunk_relative_ctrs",
     "simultaneous_lifts",
     "total_bucket",
+    "train",
     "tune",
     "tuning_of",
     "warm_start",

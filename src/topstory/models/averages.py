@@ -1,6 +1,6 @@
 """Models that average payoffs in cells, one for each article and user segment."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ class AverageModel(Model):
 
     per_article: tuple[str, ...] = ("shows", "total", "mean", "spread")
     scored: tuple[str, ...] = ("mean", "spread")
-    learns: ClassVar[bool] = True
 
     def parameters(self) -> dict[str, Any]:
         """None."""

@@ -8,10 +8,11 @@ import numpy.typing as npt
 from topstory.events import SparseContexts
 from topstory.kernels.contexts import SparseRows
 
-Contexts = npt.NDArray[np.float32] | SparseContexts
+Rows = npt.NDArray[np.float32] | npt.NDArray[np.float64]  # the latter: of a log that is exact
+Contexts = Rows | SparseContexts
 
 
-def kernel_rows(users: Contexts) -> npt.NDArray[np.float32] | SparseRows:
+def kernel_rows(users: Contexts) -> Rows | SparseRows:
     """The same arrays, not copied, as kernels take them."""
     if isinstance(users, SparseContexts):
         return SparseRows(users.indptr, users.indices)

@@ -27,6 +27,7 @@ class Model(ABC):
     shared: tuple[str, ...] = ()  # fields that all articles share
     scored: tuple[str, ...]  # those that scoring reads
     inverses: tuple[tuple[str, str], ...] = ()  # fields of matrices, and of their inverses
+    learns: ClassVar[bool] = True  # whether trials change it
     folds: int = 0  # of the log, whose sums the model is given; 0: it needs none
 
     def __init__(self) -> None:
@@ -115,6 +116,10 @@ class Model(ABC):
                 getattr(self._state, field)[slot] = getattr(self._blank, field)[0]
             self._place(slot, article)
         return slot
+
+    def add_all(self, articles: Mapping[str, npt.ArrayLike | None]) -> Slots:
+        """The slots of a log's articles, by id with their features. New articles are added."""
+        return np.array([self.add(article, row) for article, row in articles.items()], np.int32)
 
     def check_article(self, article: Any, features: npt.ArrayLike | None) -> Floats | None:
         """The features as an array; ValueError if `add` would not take the article."""

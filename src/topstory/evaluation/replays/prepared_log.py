@@ -66,11 +66,7 @@ class PreparedLog:
 
     def check_range(self) -> None:
         """Raise ValueError if the log has numbers that models do not take."""
-        if self.out_of_range:
-            raise ValueError(
-                f"{self.out_of_range}; policies take numbers up to {MAX_MAGNITUDE:g}: give it in a "
-                "larger unit, or leave it out"
-            )
+        _refuse(self.out_of_range)
 
     def warn(self, called: str = "log") -> None:
         """Warn if the log is not uniform, or if replay loses most of it."""
@@ -152,6 +148,19 @@ def _prepare(log: EventLog, seed: int) -> PreparedLog:
         *(traffic, blocks, by_block, by_article, binary, uniformity, rejected, keep),
         _out_of_range(log),
     )
+
+
+def check_range(log: EventLog) -> None:
+    """Raise ValueError if a log has numbers that models do not take."""
+    _refuse(_out_of_range(log))
+
+
+def _refuse(out_of_range: str) -> None:
+    if out_of_range:
+        raise ValueError(
+            f"{out_of_range}; policies take numbers up to {MAX_MAGNITUDE:g}: give it in a larger "
+            "unit, or leave it out"
+        )
 
 
 def _out_of_range(log: EventLog) -> str:

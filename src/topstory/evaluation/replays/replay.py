@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -160,13 +160,7 @@ def _replay_compiled(
 ) -> tuple[Policy, ReplaySums, Slots]:
     trained = policy.copy()
     model = trained.model
-    rows: Sequence[npt.NDArray[np.float64] | None] = (
-        [None] * len(log.article_ids) if log.features is None else list(log.features)
-    )
-    slots = np.array(
-        [model.add(article, row) for article, row in zip(log.article_ids, rows, strict=True)],
-        np.int32,
-    )
+    slots = model.add_all(log.articles)
     model.see(log.dimension)
     if model.folds:
         model.use_log_sums(slots, *logged.by_fold(log, model.folds))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -56,6 +58,27 @@ def read(folder: str | PathLike[str]) -> EventLog:
             if before == _version(folder):
                 return log
     raise OSError(f"{folder}: the log was replaced repeatedly while it was read; try again")
+
+
+def read_parts(folder: str | PathLike[str], start: int, stop: int) -> Iterator[EventLog]:
+    """The events start … stop − 1 as logs of one file each; one of them is in memory at a time."""
+    folder = Path(folder)
+    contents = read_contents(folder)
+    articles = read_articles(folder / ARTICLES, contents)
+    pools = read_pools(folder / POOLS, contents, articles)
+    users = None if contents.users is None else read_users(folder / USERS, contents)
+    before = 0
+    for file in contents.files:
+        first, last = max(start - before, 0), min(stop - before, file.events)
+        if first < last:
+            # How many propensities of a part were recorded is not known, but that of the whole is.
+            alone = msgspec.structs.replace(contents, events=file.events, files=(file,))
+            alone = msgspec.structs.replace(alone, recorded_count=None)
+            _check_footer(alone, folder / file.name, file.events)
+            columns = _LogBuffers(alone, articles, pools, users)
+            columns.fill(0, folder / file.name, file.events)
+            yield columns.log()[first:last]
+        before += file.events
 
 
 def _version(folder: Path) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from topstory.kernels.compilation import Floats, compiled, internal_inlined, specialised
 from topstory.kernels.contexts import linear
-from topstory.kernels.models.model import estimate, paid, shown, width
+from topstory.kernels.models.model import estimate, paid, shown, weigh, width
 
 
 class Averages(NamedTuple):
@@ -89,5 +89,21 @@ def _paid(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> Any:
         if state.learns:
             state.total[a, segment] += payoff
             update_mean(state, a, segment)
+
+    return body
+
+
+@specialised(weigh, inline=False)
+def _weigh(state: Any, a: Any, x: Any, segment: Any, payoff: Any, weight: Any) -> Any:
+    if state.instance_class is not Averages:
+        return None
+
+    def body(state: Any, a: Any, x: Any, segment: Any, payoff: Any, weight: Any) -> bool:
+        if state.learns:
+            state.shows[a, segment] += weight
+            known = offset(state, a, x) if state.residual else 0.0
+            state.total[a, segment] += weight * (payoff - known)
+            update_mean(state, a, segment)
+        return True
 
     return body

@@ -6,6 +6,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Floats, Slots, compiled, inlined, specialised
 from topstory.kernels.contexts import Dense, load, rolled
@@ -102,6 +103,76 @@ def learn_halves(
         elif takes(state, slots[t], x):
             shown(state, slots[t], x, segment)
         else:
+            return t
+    return len(slots)
+
+
+@compiled
+def learn_trials(
+    state: Any,
+    slots: Slots,
+    contexts: Any,
+    start: int,
+    segments: Slots,
+    room: Dense,
+    payoffs: NDArray[np.float32],
+) -> int:
+    """Whole trials in their order: the same arithmetic as `learn` one by one, hence the same bits.
+
+    The first one's context is row `start` of `contexts`. Returns how many were learned: fewer than
+    all if the state does not take the next one.
+    """
+    for t in range(slots.shape[0]):
+        x = rolled(load(contexts, start + t, room))
+        if not takes(state, slots[t], x):
+            return t
+        segment = segments[t] if segments.shape[0] else 0
+        payoff = np.float64(payoffs[t])
+        shown(state, slots[t], x, segment)
+        if payoff != 0.0:
+            paid(state, slots[t], x, segment, payoff)
+    return len(slots)
+
+
+def weigh(state: Any, a: int, x: Any, segment: int, payoff: float, weight: float) -> bool:
+    """A whole trial that counts `weight` times. False: the state does not take it."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(weigh, inline=False)
+def _weigh_squares(state: Any, a: Any, x: Any, segment: Any, payoff: Any, weight: Any) -> Any:
+    """In a regression: √weight times the context, and √weight times the payoff."""
+
+    def body(state: Any, a: Any, x: Any, segment: Any, payoff: Any, weight: Any) -> bool:
+        scale = np.sqrt(weight)
+        for i in range(x.values.shape[0]):
+            x.values[i] *= scale
+        if not takes(state, a, x):
+            return False
+        shown(state, a, x, segment)
+        if payoff != 0.0:
+            paid(state, a, x, segment, scale * payoff)
+        return True
+
+    regresses = hasattr(state.instance_class, "A") or hasattr(state.instance_class, "L")
+    return body if regresses else None
+
+
+@compiled
+def learn_weighted(
+    state: Any,
+    slots: Slots,
+    contexts: Floats,
+    segments: Slots,
+    room: Dense,
+    payoffs: NDArray[np.float32],
+    weights: Floats,
+) -> int:
+    """The same with trials that count as often as `weights` say; contexts are dense."""
+    for t in range(slots.shape[0]):
+        x = rolled(load(contexts, t, room))
+        segment = segments[t] if segments.shape[0] else 0
+        if not weigh(state, slots[t], x, segment, np.float64(payoffs[t]), weights[t]):
             return t
     return len(slots)
 

@@ -1,0 +1,116 @@
+"""`topstory train`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topstory.cli.arguments import AsJson, LogFolder, Seed
+from topstory.cli.policy_options import TUNABLE, with_policy_numbers
+
+
+@with_policy_numbers
+def train(
+    log: LogFolder,
+    policy: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help=f"Which policy: {', '.join(TUNABLE[:-1])} or {TUNABLE[-1]}."
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="File for the trained policy (safetensors).")
+    ],
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Feature model that makes contexts of the log's raw profiles, as `topstory "
+            "features apply` does.",
+        ),
+    ] = None,
+    weights: Annotated[
+        str,
+        typer.Option(
+            metavar="WHICH",
+            help="none, or propensity: events count 1/(pool size × propensity) times, at most 10. "
+            "Linear models need none; averages do where the log is not uniform.",
+        ),
+    ] = "none",
+    held_out: Annotated[
+        float,
+        typer.Option(
+            metavar="S",
+            help="Share of the events, at the end of the log, that the policy is judged on before "
+            "it learns them; 0: none.",
+        ),
+    ] = 0.1,
+    refit: Annotated[
+        bool,
+        typer.Option(
+            "--refit/--no-refit",
+            help="Learn the held-out events as well, once they have judged the policy; or leave "
+            "them out.",
+        ),
+    ] = True,
+    warm_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOG2",
+            help="warm: log of random exploration to fit user-specific offsets on. Default: the "
+            "first tenth of LOG; the rest is then learned.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    json: AsJson = False,
+    **numbers: float | None,
+) -> None:
+    """Train a policy on every event of a log, and write it to a file for the service to start from.
+
+    Replay learns only where the policy agrees with the log. Here every event is learned from: what
+    a user pays for an article does not depend on why it was shown. How good the policy is shows on
+    the last part of the log, which it has not seen then. LOG is read file by file, so it may be
+    larger than memory.
+    """
+    import topstory as ts
+    from topstory.cli.arguments import inapplicable, parse_policies
+    from topstory.cli.output.consoles import print_json, stderr_console, stdout_console
+    from topstory.cli.output.progress import work_bar
+    from topstory.cli.output.training_table import show_training
+    from topstory.cli.output.warnings import printed_warnings
+    from topstory.cli.reports.train import train_report
+    from topstory.evaluation.replays.warm_start import needs_offset, warm_start
+
+    (name, own), *others = parse_policies([policy], numbers, seed).items()
+    if others or name not in TUNABLE:
+        raise typer.BadParameter(
+            f"train one policy that learns: {', '.join(TUNABLE)}", param_hint="--policy"
+        )
+    if warm_from is not None and not needs_offset(name):
+        raise inapplicable("--warm-from", [name])
+    builder = None if features is None else ts.FeatureBuilder.load(features)
+    source: Path | ts.EventLog = log
+    given = {}
+    if needs_offset(name):
+        whole = ts.EventLog.read(log)
+        whole = whole if builder is None else builder.apply(whole)
+        start = warm_start(whole, None if warm_from is None else ts.EventLog.read(warm_from))
+        source, builder, given = start.log, None, {"offset": start.offset}
+    console = stderr_console()
+    with printed_warnings(console), work_bar(console, "reading", events=True) as follow:
+        training = ts.train(
+            ts.policy(name, seed=seed, **own, **given),
+            source,
+            weights=weights,
+            held_out=held_out,
+            refit=refit,
+            features=builder,
+            seed=seed,
+            progress=follow,
+        )
+    training.policy.save(out)
+    report = train_report(str(log), str(out), name, weights, training)
+    if json:
+        print_json(report)
+    else:
+        show_training(report, stdout_console())
