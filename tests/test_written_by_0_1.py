@@ -32,6 +32,7 @@ from topstory.serving.state.data_folder import open_folder
 WRITTEN = Path(__file__).parent / "fixtures" / "written_by_0_1"
 SERVICES = ("disjoint", "egreedy-seg", "hybrid", "ucb")
 LOGS = sorted(path.parent.relative_to(WRITTEN).as_posix() for path in WRITTEN.rglob("log.json"))
+ADDED_SINCE = {"departed"}  # arrays of a model beside those of 0.1
 STUDY: dict[str, Any] = {
     "policies": ["egreedy", "ucb", "linucb-disjoint"],
     "sizes": [1.0, 0.3],
@@ -113,7 +114,9 @@ def recovered(folder: Path) -> Any:
                 "decisions": pool.policy.decisions,
                 "taught": pool.taught,
                 "slots": pool.policy.model.roster.ids,
-                "arrays": digests(pool.policy.model.arrays()),
+                "arrays": digests(
+                    {k: v for k, v in pool.policy.model.arrays().items() if k not in ADDED_SINCE}
+                ),
                 "tally": msgspec.to_builtins(pool.tally),
                 "articles": msgspec.json.decode(msgspec.json.encode(pool.articles)),
             }

@@ -106,10 +106,8 @@ def solve_transposed(L: Floats, x: Floats, out: Floats) -> None:
 
 
 @internal
-def rotate_in(
-    L: Floats, z: Floats, x: Floats, target: float, cosines: Floats, sines: Floats
-) -> None:
-    """Add xxᵀ to A = LLᵀ and target·x to b = Lz, by plane rotations of L, z and the new row.
+def rotate_in(L: Floats, x: Floats, cosines: Floats, sines: Floats) -> None:
+    """Add xxᵀ to A = LLᵀ, by plane rotations of L and the new row.
 
     Nothing is subtracted that would have to cancel, so L is as exact as its inputs whatever the
     condition number of A, and can always be inverted. `cosines` and `sines` are room to work in.
@@ -123,6 +121,3 @@ def rotate_in(
         length = np.sqrt(L[i, i] * L[i, i] + rest * rest)
         cosines[i], sines[i] = L[i, i] / length, rest / length
         L[i, i] = length
-        old = z[i]
-        z[i] = cosines[i] * old + sines[i] * target
-        target = cosines[i] * target - sines[i] * old

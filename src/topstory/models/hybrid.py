@@ -7,7 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.kernels.compilation import Floats, Slots
-from topstory.kernels.models.factored import FactoredHybrid, convert
+from topstory.kernels.models.factored import (
+    FactoredHybrid,
+    add_own,
+    convert,
+    solve_coefficients,
+)
 from topstory.kernels.models.hybrid import IN_POOL, Hybrid
 from topstory.kernels.models.hybrid_forms import ACTIVE, CURRENT, UPDATES
 from topstory.kernels.models.model import refresh
@@ -40,7 +45,7 @@ class HybridLinear(LinearModel):
         "left_at",
     )
     listed: tuple[str, ...] = ("active", "current")
-    shared: tuple[str, ...] = ("A0", "b0", "P", "beta", "clock")
+    shared: tuple[str, ...] = ("A0", "b0", "departed", "P", "beta", "clock")
     scored: tuple[str, ...] = ("S", "v")
     inverses: tuple[tuple[str, str], ...] = (("A", "A_inverse"), ("A0", "P"))
 
@@ -82,25 +87,43 @@ class HybridLinear(LinearModel):
         slot = self.roster.slot(article) if article in self.roster else -1
         super().remove(article)
         self._features.pop(article, None)
-        if self._state is not None and not self.factored:
-            for field, place in (("active", ACTIVE), ("current", CURRENT)):
-                listed = getattr(self._state, field)
-                count = int(self._state.clock[place])
-                kept = listed[:count][listed[:count] != slot]
-                listed[: len(kept)] = kept
-                self._state.clock[place] = len(kept)
+        if self._state is None:
+            return
+        own, state = slice(slot, slot + 1), self._state
+        if self.factored:
+            add_own(state.departed, state.theta[own], state.features[own], self.ridge)
+            state.theta[slot] = 0.0
+            return
+        theta = state.A_inverse[slot] @ state.b[slot]
+        add_own(state.departed, theta[np.newaxis], state.features[own], self.ridge)
+        for field, place in (("active", ACTIVE), ("current", CURRENT)):
+            listed = getattr(state, field)
+            count = int(state.clock[place])
+            kept = listed[:count][listed[:count] != slot]
+            listed[: len(kept)] = kept
+            state.clock[place] = len(kept)
 
     def _place(self, slot: int, article: str) -> None:
         self.state.features[slot] = self._features[article]
 
     def _name_factors(self) -> None:
-        self.per_article, self.listed = ("L", "b", "z", "features"), ()
-        self.shared = ("L0", "z0")
-        self.scored = ("L", "z", "features", *self.shared)
+        self.per_article, self.listed = ("L", "b", "z", "theta", "features"), ()
+        self.shared = ("departed", "L0", "z0")
+        self.scored = ("L", "z", "features", "L0", "z0")
 
     def _convert(self, old: Hybrid) -> None:
         super()._convert(old)
-        convert(old.A0, old.b0[np.newaxis], self.shared_ridge, self.state.L0, self.state.z0[None])
+        state = self.state
+        self._solve_own()
+        state.departed[:] = old.departed
+        b0 = old.departed.copy()
+        add_own(b0, state.theta, state.features, self.ridge)
+        convert(old.A0, b0[np.newaxis], self.shared_ridge, state.L0, state.z0[np.newaxis])
+
+    def _solve_own(self) -> None:
+        """Fill in the factored form's θ: 0 in slots whose article was removed."""
+        solve_coefficients(self.state.L, self.state.z, self.state.theta)
+        self.state.theta[[slot for slot, a in enumerate(self.roster.ids) if not a]] = 0.0
 
     def _fresh(self, capacity: int, dimension: int) -> Hybrid | FactoredHybrid:
         count = self._count or 1
@@ -110,7 +133,9 @@ class HybridLinear(LinearModel):
                 L=scaled_identities(capacity, dimension, np.sqrt(self.ridge)),
                 b=np.zeros((capacity, dimension)),
                 z=np.zeros((capacity, dimension)),
+                theta=np.zeros((capacity, dimension)),
                 features=np.ones((capacity, count)),
+                departed=np.zeros(shared),
                 L0=scaled_identities(1, shared, np.sqrt(self.shared_ridge)),
                 z0=np.zeros(shared),
                 ridge=self.ridge,
@@ -125,6 +150,7 @@ class HybridLinear(LinearModel):
             updates=np.zeros(capacity, np.int64),
             A0=scaled_identities(1, shared, self.shared_ridge),
             b0=np.zeros(shared),
+            departed=np.zeros(shared),
             P=scaled_identities(1, shared, 1.0 / self.shared_ridge),
             beta=np.zeros(shared),
             S=np.zeros((capacity, dimension, dimension)),
@@ -152,7 +178,7 @@ class HybridLinear(LinearModel):
         kept = self.arrays()
         if "clock" in kept:
             kept["clock"] = kept["clock"][UPDATES:]
-        forms = ("S", "v", "active", "current", "left_at")
+        forms = ("S", "v", "active", "current", "left_at", "departed")
         return {name: array for name, array in kept.items() if name not in forms}
 
     def restore(
@@ -166,7 +192,25 @@ class HybridLinear(LinearModel):
             article: row.copy() for article, row in zip(ids, features, strict=True) if article
         }
         self._count = features.shape[1] if len(ids) or dimension else 0
-        super().restore(ids, dimension, arrays)
+        if dimension is None or "departed" in arrays:
+            super().restore(ids, dimension, arrays)
+        else:
+            self._restore_undivided(ids, dimension, arrays)
+
+    def _restore_undivided(
+        self, ids: list[str | None], dimension: int, arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> None:
+        """Restore what version 0.1.0 stored, which did not tell the parts of b0 apart."""
+        own, shared = np.zeros((len(ids), dimension)), np.zeros(dimension * self._count)
+        super().restore(ids, dimension, {**arrays, "theta": own, "departed": shared})
+        state, present = self.state, [slot for slot, article in enumerate(ids) if article]
+        if self.factored:
+            self._solve_own()
+            own, b0 = state.theta[present], state.L0[0] @ state.z0
+        else:
+            own, b0 = np.einsum("aij,aj->ai", state.A_inverse, state.b)[present], state.b0
+        state.departed[:] = b0
+        add_own(state.departed, own, state.features[present], -self.ridge)
 
     def ready(self, slots: Slots) -> None:
         """Compute the forms S and v of articles that do not have them yet."""

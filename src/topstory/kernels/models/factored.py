@@ -9,11 +9,14 @@ y = L⁻¹x and, for hybrid, u = L⁻ᵀy, w = ridge·u ⊗ f, q = L0⁻¹w (all
     disjoint:  estimate = yᵀz            width² = |y|²
     hybrid:    estimate = yᵀz + qᵀz0     width² = |y|² + |q|²
 
-    shown:  rotate x into L;  hybrid: (w, −yᵀz)/√γ into (L0, z0) before, γ = 1 + |y|²
-    paid:   b += r x;         hybrid: z0 += r q
+    shown:  rotate x into L;  hybrid: w/√γ into L0 before, γ = 1 + |y|²
+    paid:   b += r x
 
-and z is solved for anew each time, since a payoff that comes before its impression makes it so
-large for a while that updates would lose it. A width is a sum of squares, so it is never negative.
+z and z0 are solved for anew after each of them, since a payoff that comes before its impression
+makes them so large for a while that updates would lose the rest. The right-hand side of z0 = L0⁻¹b0
+is a sum over articles, b0 = ridge·Σ θ_a ⊗ f_a with θ_a = A_a⁻¹b_a, by the product form of B; what
+articles added that were removed since is kept as `departed`. A width is a sum of squares, so it is
+never negative.
 An article costs d² to score, and (dm)² in hybrid: more than in the ordinary form, so a model
 changes to this one only if it has to.
 """
@@ -43,7 +46,9 @@ class FactoredHybrid(NamedTuple):
     L: Floats  # (articles, d, d)
     b: Floats  # (articles, d)
     z: Floats  # (articles, d)
+    theta: Floats  # (articles, d)
     features: Floats  # (articles, m)
+    departed: Floats  # (dm,)
     L0: Floats  # (1, dm, dm)
     z0: Floats  # (dm,)
     ridge: float
@@ -51,7 +56,7 @@ class FactoredHybrid(NamedTuple):
     shared_room: Floats  # (4, dm)
 
 
-# Rows of `room` and `shared_room`; the others are for rotations.
+# Rows of `room` and `shared_room`; the others are for rotations and right-hand sides.
 X, Y = 0, 1
 W, Q = 0, 1
 
@@ -62,6 +67,47 @@ def convert(A: Floats, b: Floats, ridge: float, L: Floats, z: Floats) -> None:
     for a in range(A.shape[0]):
         factorise(A[a], ridge, L[a])
         solve(L[a], b[a], z[a])
+
+
+@compiled
+def solve_coefficients(L: Floats, z: Floats, theta: Floats) -> None:
+    """Fill in θ = L⁻ᵀz of all articles."""
+    for a in range(L.shape[0]):
+        solve_transposed(L[a], z[a], theta[a])
+
+
+@compiled
+def add_own(b0: Floats, theta: Floats, features: Floats, factor: float) -> None:
+    """Add factor·Σ θ_a ⊗ f_a over articles to b0."""
+    m = features.shape[1]
+    for a in range(theta.shape[0]):
+        for i in range(theta.shape[1]):
+            own = factor * theta[a, i]
+            if own != 0.0:
+                for j in range(m):
+                    b0[i * m + j] += own * features[a, j]
+
+
+def settle(state: Any, a: int) -> None:
+    """Solve for what depends on article a's L and b: its z; hybrid: also θ and z0."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(settle, inline=False)
+def _settle(state: Any, a: Any) -> Any:
+    def disjoint(state: Any, a: Any) -> None:
+        solve(state.L[a], state.b[a], state.z[a])
+
+    def hybrid(state: Any, a: Any) -> None:
+        solve(state.L[a], state.b[a], state.z[a])
+        solve_transposed(state.L[a], state.z[a], state.theta[a])
+        b0 = state.shared_room[2]
+        for i in range(b0.shape[0]):
+            b0[i] = state.departed[i]
+        add_own(b0, state.theta, state.features, state.ridge)
+        solve(state.L0[0], b0, state.z0)
+
+    return disjoint if state.instance_class is FactoredDisjoint else hybrid
 
 
 def reach(state: Any, a: int, x: Any) -> None:
@@ -132,21 +178,18 @@ def _width(state: Any, a: Any, x: Any, segment: Any) -> Any:
 def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
     def disjoint(state: Any, a: Any, x: Any, segment: Any) -> None:
         spread(x, state.room[X])
-        rotate_in(state.L[a], state.z[a], state.room[X], 0.0, state.room[2], state.room[3])
-        solve(state.L[a], state.b[a], state.z[a])
+        rotate_in(state.L[a], state.room[X], state.room[2], state.room[3])
+        settle(state, a)
 
     def hybrid(state: Any, a: Any, x: Any, segment: Any) -> None:
         reach(state, a, x)
         y, w = state.room[Y], state.shared_room[W]
         scale = 1.0 / np.sqrt(1.0 + dot(y, y))
-        own = dot(y, state.z[a])
         for i in range(w.shape[0]):
             w[i] *= scale
-        rotate_in(
-            state.L0[0], state.z0, w, -own * scale, state.shared_room[2], state.shared_room[3]
-        )
-        rotate_in(state.L[a], state.z[a], state.room[X], 0.0, state.room[2], state.room[3])
-        solve(state.L[a], state.b[a], state.z[a])
+        rotate_in(state.L0[0], w, state.shared_room[2], state.shared_room[3])
+        rotate_in(state.L[a], state.room[X], state.room[2], state.room[3])
+        settle(state, a)
 
     if not _is_factored(state):
         return None
@@ -155,20 +198,10 @@ def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
 
 @specialised(paid, inline=False)
 def _paid(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> Any:
-    def disjoint(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> None:
+    def body(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> None:
         spread(x, state.room[X])
         for i in range(state.b.shape[1]):
             state.b[a, i] += payoff * state.room[X, i]
-        solve(state.L[a], state.b[a], state.z[a])
+        settle(state, a)
 
-    def hybrid(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> None:
-        reach(state, a, x)
-        for i in range(state.b.shape[1]):
-            state.b[a, i] += payoff * state.room[X, i]
-        solve(state.L[a], state.b[a], state.z[a])
-        for i in range(state.z0.shape[0]):
-            state.z0[i] += payoff * state.shared_room[Q, i]
-
-    if not _is_factored(state):
-        return None
-    return hybrid if _is_hybrid(state) else disjoint
+    return body if _is_factored(state) else None

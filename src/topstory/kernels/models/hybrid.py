@@ -56,6 +56,7 @@ class Hybrid(NamedTuple):
     updates: Counters  # (articles,) since A was last inverted
     A0: Floats  # (1, dm, dm)
     b0: Floats  # (dm,)
+    departed: Floats  # (dm,) the part of b0 that is left of removed articles
     P: Floats  # (1, dm, dm), the inverse of A0
     beta: Floats  # (dm,)
     S: Floats  # (articles, d, d)
