@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri
 
+import topstory as ts
 from topstory.events import EventLog
 
 Floats = npt.NDArray[np.float64]
+Scored = dict[str, float]  # article -> what it is compared by
 BITS = 2**64 - 1
 
 
@@ -25,16 +28,19 @@ def root(seed: int, event: int) -> int:
     return mix((mix(seed) + (event + 1) * 0x9E3779B97F4A7C15) & BITS)
 
 
+def article_key(article: str) -> int:
+    return int.from_bytes(blake2b(article.encode(), digest_size=8).digest(), "little")
+
+
 def priority(seed: int, event: int, article: str) -> int:
-    key = int.from_bytes(blake2b(article.encode(), digest_size=8).digest(), "little")
-    return mix(root(seed, event) ^ key)
+    return mix(root(seed, event) ^ article_key(article))
 
 
 def draw(seed: int, event: int, what: int) -> float:
     return float((mix(root(seed, event) ^ what) >> 11) / 2**53)
 
 
-EXPLORE, LEARN = 0x243F6A8885A308D3, 0x13198A2E03707344
+EXPLORE, LEARN, SAMPLE = 0x243F6A8885A308D3, 0x13198A2E03707344, 0x082EFA98EC4E6C89
 
 
 class Twin(ABC):
@@ -168,27 +174,87 @@ TWINS: dict[str, Callable[[Setting], Twin]] = {
 }
 
 
+Bounds = dict[str, tuple[float, float]]  # article -> estimate and width
+
+
+def bounds_or_chance(
+    explorer: ts.Explorer, bounds: Bounds, seed: int, t: int, trials: int
+) -> Scored:
+    """Greedy, ε-greedy, UCB, random: what to compare articles by."""
+    alpha, epsilon = explorer.bonus, explorer.share
+    if isinstance(explorer, ts.EpsilonGreedy) and explorer.epsilon == "decay":
+        epsilon = min(1.0, explorer.decay * (len(bounds) / (trials + 1)) ** (1 / 3))
+    if epsilon > 0 and draw(seed, t, EXPLORE) < epsilon:
+        return dict.fromkeys(bounds, 0.0)
+    return {a: e + alpha * w if alpha > 0 else e for a, (e, w) in bounds.items()}
+
+
+def own_draw(seed: int, t: int, article: str) -> float:
+    """The article's own uniform draw in this decision, in (0, 1)."""
+    return draw(seed, t, article_key(article) ^ SAMPLE) + 2.0**-54
+
+
+def thompson(explorer: ts.Explorer, bounds: Bounds, seed: int, t: int, trials: int) -> Scored:
+    assert isinstance(explorer, ts.Thompson)
+    scores = {}
+    for a, (e, w) in bounds.items():
+        z = float(ndtri(own_draw(seed, t, a)))
+        z = max(z, 0.0) if explorer.optimistic else z
+        scores[a] = math.inf if w == math.inf else e + explorer.alpha * w * z
+    return scores
+
+
+def softmax(explorer: ts.Explorer, bounds: Bounds, seed: int, t: int, trials: int) -> Scored:
+    """An exponential race: article a arrives after E/weight, and the first one wins."""
+    assert isinstance(explorer, ts.Softmax)
+    return {
+        a: e / explorer.temperature - math.log(-math.log(own_draw(seed, t, a)))
+        for a, (e, _) in bounds.items()
+    }
+
+
+def inverse_gap(explorer: ts.Explorer, bounds: Bounds, seed: int, t: int, trials: int) -> Scored:
+    assert isinstance(explorer, ts.InverseGap)
+    best = max(round(e, 12) for e, _ in bounds.values())
+    gaps = {a: best - round(e, 12) for a, (e, _) in bounds.items()}
+    gamma = explorer.c * math.sqrt(trials + 1)
+    chances = {a: 1 / (len(gaps) + gamma * gap) for a, gap in gaps.items() if gap > 0}
+    leaders = [a for a in gaps if a not in chances]
+    chances |= dict.fromkeys(leaders, (1 - sum(chances.values())) / len(leaders))
+    even = explorer.floor / len(gaps)
+    return {
+        a: math.log(even + (1 - explorer.floor) * p) - math.log(-math.log(own_draw(seed, t, a)))
+        for a, p in chances.items()
+    }
+
+
+EXPLORER_TWINS: dict[str, Callable[[ts.Explorer, Bounds, int, int, int], Scored]] = {
+    **dict.fromkeys(("greedy", "uniform", "epsilon-greedy", "upper-confidence"), bounds_or_chance),
+    "thompson": thompson,
+    "softmax": softmax,
+    "inverse-gap": inverse_gap,
+}
+
+
 def algorithm3(
-    model: Twin, alpha: float, epsilon: float, seed: int, log: EventLog, size: float, log_seed: int
+    model: Twin, explorer: ts.Explorer, seed: int, log: EventLog, size: float, log_seed: int
 ) -> tuple[list[int], list[int]]:
     """Policy_Evaluator in plain Python: the events retained for learning, and for deployment."""
     learned, deployed = [], []
+    trials = 0
     for t, event in enumerate(log):
         pool = list(event.pool)
         order = {a: priority(seed, t, a) for a in pool}
         bounds = {a: model.bound(event.user, a) for a in pool}
         greedy = max(pool, key=lambda a: (bounds[a][0], order[a]))
-        if epsilon > 0 and draw(seed, t, EXPLORE) < epsilon:
-            choice = max(pool, key=lambda a: order[a])
-        elif alpha > 0:
-            choice = max(pool, key=lambda a: (bounds[a][0] + alpha * bounds[a][1], order[a]))
-        else:
-            choice = greedy
+        scores = EXPLORER_TWINS[explorer.name](explorer, bounds, seed, t, trials)
+        choice = max(pool, key=lambda a: (scores[a], order[a]))
         if greedy == event.shown:
             deployed.append(t)
         if choice == event.shown:
             learned.append(t)
             if size >= 1 or draw(log_seed, t, LEARN) < size:
+                trials += 1
                 model.learn(event.user, event.shown, event.payoff)
     return learned, deployed
 

@@ -10,22 +10,22 @@ import topstory as ts
 from topstory.kernels import mixture
 from topstory.kernels.choice import choose
 from topstory.kernels.compilation import Floats
+from topstory.kernels.explorers.bounds import Bounds
 
 SHARES = np.array([0.5, 0.3, 0.2])
 
 
-def mixed(policy: ts.Policy, user: Floats, pool: list[str]) -> Floats:
+def mixed(policy: ts.Policy, user: Floats, pool: list[str], number: int) -> Floats:
     """(K,) the probability of each article over the mix, as the definition says it."""
-    chances: Floats = SHARES @ in_bucket(policy, user, pool)
+    chances: Floats = SHARES @ in_bucket(policy, user, pool, number)
     return chances
 
 
-def in_bucket(policy: ts.Policy, user: Floats, pool: list[str]) -> Floats:
+def in_bucket(policy: ts.Policy, user: Floats, pool: list[str], number: int) -> Floats:
     """(3, K) the probability of each article in each bucket, as the definition says it."""
-    scores, estimates = policy.scores(user, pool).round(9), policy.estimates(user, pool).round(9)
-    best_score, best_estimate = scores == scores.max(), estimates == estimates.max()
-    share = policy.explorer.share
-    learning = share / len(pool) + (1 - share) * best_score / best_score.sum()
+    estimates, widths = policy.estimates(user, pool), policy.widths(user, pool)
+    best_estimate = estimates.round(9) == estimates.round(9).max()
+    learning = policy.explorer.probabilities(estimates, widths, number)
     deployment = best_estimate / best_estimate.sum()
     return np.array([learning, deployment, np.full(len(pool), 1 / len(pool))])
 
@@ -51,6 +51,14 @@ def decide(
     room = policy.model.room(len(user))
     room.values[:] = user
     estimates, scores = np.empty(len(pool)), np.empty(len(pool))
+    if not isinstance(policy.explorer.rule, Bounds):
+        place, propensity, own = mixture.decide_randomised(
+            *(policy.model.state, room, policy.model.segment(user), slots),
+            *(policy.model.roster.keys[slots], policy.explorer.rule, SHARES, bucket),
+            *(np.uint64(policy.seed), number),
+            *(estimates, scores, np.empty(5 * len(pool))),
+        )
+        return pool[place], propensity, own, scores
     place, propensity, own = mixture.decide(
         *(policy.model.state, room, policy.model.segment(user), slots, policy.model.roster.keys),
         *(policy.explorer.bonus, policy.explorer.share, SHARES, bucket),
@@ -61,7 +69,14 @@ def decide(
 
 @pytest.mark.parametrize(
     ("name", "parameters"),
-    [("linucb-hybrid", {"alpha": 0.3}), ("egreedy-seg", {"epsilon": 0.2}), ("random", {})],
+    [
+        ("linucb-hybrid", {"alpha": 0.3}),
+        ("egreedy-seg", {"epsilon": 0.2}),
+        ("random", {}),
+        ("lints-hybrid", {"alpha": 0.3}),
+        ("squarecb-disjoint", {"c": 3.0}),
+        ("softmax-disjoint", {"temperature": 0.1}),
+    ],
 )
 @pytest.mark.parametrize("trials", [0, 60])
 def test_a_decision_is_its_buckets_and_its_propensity_is_the_mixs(
@@ -70,20 +85,19 @@ def test_a_decision_is_its_buckets_and_its_propensity_is_the_mixs(
     policy, users, pool = trained(name, trials, **parameters)
     for number in range(60):
         user = users[number % len(users)]
-        chances = mixed(policy, user, pool)
+        chances = mixed(policy, user, pool, number)
+        estimates, widths = policy.estimates(user, pool), policy.widths(user, pool)
         keys = policy.model.roster.keys[policy.model.slots(pool)]
-        for bucket, (scores, share) in enumerate(
-            [
-                (policy.scores(user, pool), policy.explorer.share),
-                (policy.estimates(user, pool), 0.0),
-                (policy.estimates(user, pool), 1.0),
-            ]
-        ):
+        for bucket, explorer in enumerate([policy.explorer, ts.Greedy(), ts.Uniform()]):
             article, propensity, own, _ = decide(policy, user, pool, bucket, number)
-            place, _ = choose(scores, keys, share, np.uint64(policy.seed), number)
+            place, _ = choose(
+                *(explorer.rule, estimates, widths, keys, np.uint64(policy.seed), number, number),
+                *(np.empty(len(pool)), np.empty(3 * len(pool))),
+            )
             assert article == pool[place]  # what the policy alone would choose
             assert propensity == pytest.approx(chances[pool.index(article)])
-            assert own == pytest.approx(in_bucket(policy, user, pool)[bucket][pool.index(article)])
+            chance = in_bucket(policy, user, pool, number)[bucket][pool.index(article)]
+            assert own == pytest.approx(chance)
 
 
 def test_propensities_sum_to_one_over_what_the_buckets_can_show() -> None:

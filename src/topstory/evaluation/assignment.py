@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from topstory.evaluation.replays.warm_start import needs_offset
-from topstory.policies.registry import REGISTRY, policy
+from topstory.policies.registry import PAPER, REGISTRY, policy
 
-ALL = "all"  # stands for every registered policy
+ALL = "all"  # stands for the policies of the paper
 
 Parameters = dict[str, float]
 
@@ -16,11 +16,11 @@ Parameters = dict[str, float]
 def policy_names(policies: str | Iterable[str]) -> list[str]:
     """Each policy once, with `all` spelled out.
 
-    >>> policy_names(["ucb", "ucb"]), policy_names("all") == list(REGISTRY)
+    >>> policy_names(["ucb", "ucb"]), policy_names("all") == list(PAPER)
     (['ucb'], True)
     """
     given = [policies] if isinstance(policies, str) else list(policies)
-    names = [name for each in given for name in (REGISTRY if each == ALL else (each,))]
+    names = [name for each in given for name in (PAPER if each == ALL else (each,))]
     return list(dict.fromkeys(names))
 
 

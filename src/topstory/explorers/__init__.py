@@ -3,5 +3,8 @@
 from topstory.explorers.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
 from topstory.explorers.explorer import Explorer as Explorer
 from topstory.explorers.greedy import Greedy as Greedy
+from topstory.explorers.inverse_gap import InverseGap as InverseGap
+from topstory.explorers.softmax import Softmax as Softmax
+from topstory.explorers.thompson import Thompson as Thompson
 from topstory.explorers.uniform import Uniform as Uniform
 from topstory.explorers.upper_confidence import UpperConfidence as UpperConfidence

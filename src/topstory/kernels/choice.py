@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Floats, Slots, compiled
+from topstory.kernels.explorers.explorer import distribute, draw
 from topstory.kernels.models.model import comparable, enter, estimate, width
-from topstory.kernels.randomness import EXPLORE, priority, stream, unit
+from topstory.kernels.randomness import priority, stream
 
 
 @compiled
@@ -28,33 +29,37 @@ def score(state: Any, x: Any, segment: int, slots: Slots, estimates: Floats, wid
 
 @compiled
 def choose(
-    scores: Floats,
+    rule: Any,
+    estimates: Floats,
+    widths: Floats,
     keys: NDArray[np.uint64],
-    epsilon: float,
     seed: np.uint64,
     decision: int,
+    trials: int,
+    scores: Floats,
+    work: Floats,
 ) -> tuple[int, float]:
     """The place of the chosen article in the pool, and the probability that it was chosen.
 
-    With probability epsilon a uniform draw, else the best score, ties broken uniformly at random:
-    either way the highest of the decision's random priorities wins.
+    Ties are broken uniformly at random: the highest of the decision's random priorities wins.
+    `scores` has room for each article, `work` for three numbers of each.
     """
     root = stream(seed, decision)
-    explores = epsilon > 0.0 and unit(root, EXPLORE) < epsilon
-    best = comparable(scores[0])
+    draw(rule, estimates, widths, keys, root, trials, scores, work)
+    chosen = 0
     for j in range(1, scores.shape[0]):
-        best = max(best, comparable(scores[j]))
-    ties = 0
-    chosen = -1
-    for j in range(scores.shape[0]):
-        leads = comparable(scores[j]) == best
-        if leads:
-            ties += 1
-        if (explores or leads) and (
-            chosen < 0 or priority(root, keys[j]) > priority(root, keys[chosen])
+        theirs, best = comparable(scores[j]), comparable(scores[chosen])
+        if theirs > best or (
+            theirs == best and priority(root, keys[j]) > priority(root, keys[chosen])
         ):
             chosen = j
-    propensity = epsilon / scores.shape[0]
-    if comparable(scores[chosen]) == best:
-        propensity += (1.0 - epsilon) / ties
-    return chosen, propensity
+    distribute(rule, estimates, widths, trials, scores, work)
+    return chosen, scores[chosen]
+
+
+@compiled
+def probabilities(
+    rule: Any, estimates: Floats, widths: Floats, trials: int, out: Floats, work: Floats
+) -> None:
+    """The probability of every article of the pool."""
+    distribute(rule, estimates, widths, trials, out, work)

@@ -18,6 +18,7 @@ from topstory.kernels.buckets import DEPLOYMENT, LEARNING, UNIFORM
 from topstory.kernels.choice import score
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled
 from topstory.kernels.contexts import Dense, load
+from topstory.kernels.explorers.explorer import distribute, draw
 from topstory.kernels.models.model import comparable
 from topstory.kernels.randomness import EXPLORE, priority, stream, unit
 
@@ -81,6 +82,60 @@ def decide(
         propensity += shares[DEPLOYMENT] / estimate_ties
         if bucket == DEPLOYMENT:
             own += 1.0 / estimate_ties
+    return chosen, min(propensity, 1.0), min(own, 1.0)
+
+
+@compiled
+def decide_randomised(
+    state: Any,
+    x: Any,
+    segment: int,
+    slots: Slots,
+    keys: NDArray[np.uint64],
+    rule: Any,
+    shares: Floats,
+    bucket: int,
+    seed: np.uint64,
+    decision: int,
+    estimates: Floats,
+    scores: Floats,
+    room: Floats,
+) -> tuple[int, float, float]:
+    """`decide` for any explorer: the learning bucket draws from the explorer's own probabilities.
+
+    Here `keys` are by place in the pool. `room` holds five numbers for each place.
+    """
+    count = slots.shape[0]
+    widths, chances, work = room[:count], room[count : 2 * count], room[2 * count :]
+    unusable = score(state, x, segment, slots, estimates, widths)
+    if unusable >= 0:
+        return -1 - unusable, 0.0, 0.0
+    root = stream(seed, decision)
+    draw(rule, estimates, widths, keys, root, decision, scores, work)
+    best, ties, chosen = -np.inf, 0, -1
+    for j in range(count):
+        estimated = comparable(estimates[j])
+        if estimated > best:
+            best, ties = estimated, 0
+        ties += estimated == best
+        ours = theirs = 0.0
+        if chosen >= 0 and bucket != UNIFORM:
+            ours = comparable(scores[j] if bucket == LEARNING else estimates[j])
+            theirs = comparable(scores[chosen] if bucket == LEARNING else estimates[chosen])
+        if (
+            chosen < 0
+            or ours > theirs
+            or (ours == theirs and priority(root, keys[j]) > priority(root, keys[chosen]))
+        ):
+            chosen = j
+    distribute(rule, estimates, widths, decision, chances, work)
+    learning, uniform = chances[chosen], 1.0 / count
+    deployment = 1.0 / ties if comparable(estimates[chosen]) == best else 0.0
+    propensity = shares[LEARNING] * learning + shares[DEPLOYMENT] * deployment
+    propensity += shares[UNIFORM] * uniform
+    own = uniform
+    if bucket != UNIFORM:
+        own = learning if bucket == LEARNING else deployment
     return chosen, min(propensity, 1.0), min(own, 1.0)
 
 

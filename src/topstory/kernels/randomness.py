@@ -15,6 +15,7 @@ _TO_UNIT = 1.0 / 9007199254740992.0  # 2**-53
 EXPLORE = np.uint64(0x243F6A8885A308D3)
 LEARN = np.uint64(0x13198A2E03707344)
 KEEP = np.uint64(0xA4093822299F31D0)
+SAMPLE = np.uint64(0x082EFA98EC4E6C89)
 
 
 @inlined
@@ -41,3 +42,9 @@ def priority(root: np.uint64, key: np.uint64) -> np.uint64:
 def unit(root: np.uint64, key: np.uint64) -> float:
     """A uniform draw in [0, 1)."""
     return float(mix(root ^ key) >> np.uint64(11)) * _TO_UNIT
+
+
+@inlined
+def open_unit(root: np.uint64, key: np.uint64) -> float:
+    """A uniform draw in (0, 1), for an article's own noise: independent of its priority."""
+    return unit(root, key ^ SAMPLE) + 0.5 * _TO_UNIT

@@ -20,8 +20,9 @@ from topstory.kernels.compilation import (
     internal_inlined,
 )
 from topstory.kernels.contexts import Dense, leaning, load, rolled
-from topstory.kernels.models.model import comparable, enter, estimate, paid, shown, takes, width
-from topstory.kernels.randomness import EXPLORE, KEEP, LEARN, priority, stream, unit
+from topstory.kernels.explorers.explorer import explored, raised, stages
+from topstory.kernels.models.model import comparable, enter, estimate, paid, shown, takes
+from topstory.kernels.randomness import KEEP, LEARN, priority, stream, unit
 
 # Places in a bucket's row of sums: over its trials, also weighted by the pool's size K.
 TRIALS, PAYOFF, WEIGHT, WEIGHTED_PAYOFF = 0, 1, 2, 3
@@ -53,8 +54,7 @@ class Pools(NamedTuple):
 class Rule(NamedTuple):
     """How to choose, and from which events to learn."""
 
-    alpha: float
-    epsilon: float
+    explorer: Any  # `Bounds`, `Sampled` …
     seed: np.uint64
     first: int  # number of the policy's first decision
     size: float
@@ -68,6 +68,8 @@ class Memory(NamedTuple):
     champion: Slots  # (pools, kinds, 2)
     current: Counters  # (1,) the pool that the state is prepared for
     unusable: Counters  # (2,) the first decision and article without a number as score, or -1
+    trials: Counters  # (1,) learned so far
+    work: Floats  # three numbers for each article of the largest pool
 
 
 class ReplaySums(NamedTuple):
@@ -103,17 +105,18 @@ def beats(
     own: float,
     x: Any,
     segment: int,
-    alpha: float,
+    rule: Any,
+    explores: bool,
     pools: Pools,
-    seed: np.uint64,
+    root: np.uint64,
     decision: int,
     unusable: Counters,
 ) -> bool:
     """Whether article c is chosen before article s, whose score is `own`."""
     near = 4e-12 * abs(own)  # no closer than this, scores are not equal to 40 bits
     score = estimate(state, c, x, segment)
-    if alpha > 0.0 and score <= own + near:
-        score += alpha * width(state, c, x, segment)
+    if explores:
+        score = raised(rule, state, c, x, segment, score, own, near, root, pools.keys[c])
     if score - own > near or own - score > near:
         return bool(score > own)
     if np.isnan(score) and unusable[0] < 0:  # all the comparisons before are false then
@@ -121,7 +124,6 @@ def beats(
     theirs, ours = comparable(score), comparable(own)
     if theirs != ours:
         return bool(theirs > ours)
-    root = stream(seed, decision)
     return bool(priority(root, pools.keys[c]) > priority(root, pools.keys[s]))
 
 
@@ -132,9 +134,10 @@ def leads(
     own: float,
     x: Any,
     segment: int,
-    alpha: float,
+    rule: Any,
+    explores: bool,
     pools: Pools,
-    seed: np.uint64,
+    root: np.uint64,
     decision: int,
     memory: Memory,
     bucket: int,
@@ -149,7 +152,20 @@ def leads(
         if (
             c != s
             and (c != champion or j < start)
-            and beats(state, c, s, own, x, segment, alpha, pools, seed, decision, memory.unusable)
+            and beats(
+                state,
+                c,
+                s,
+                own,
+                x,
+                segment,
+                rule,
+                explores,
+                pools,
+                root,
+                decision,
+                memory.unusable,
+            )
         ):
             if j >= start:
                 memory.order[bucket, j] = memory.order[bucket, start]
@@ -157,16 +173,6 @@ def leads(
                 memory.champion[p, kind, bucket] = c
             return False
     memory.champion[p, kind, bucket] = s
-    return True
-
-
-@internal_inlined
-def drawn(s: int, p: int, pools: Pools, root: np.uint64) -> bool:
-    """Whether article s is the one drawn uniformly from pool p: the highest priority."""
-    own = priority(root, pools.keys[s])
-    for j in range(pools.offsets[p], pools.offsets[p + 1]):
-        if priority(root, pools.keys[pools.slots[j]]) > own:
-            return False
     return True
 
 
@@ -202,8 +208,7 @@ def replay(
     changed nothing. `segments` holds their users' segments, or nothing when the model has none.
     What was counted is worth nothing if a score was not a number: `memory.unusable` says so.
     """
-    explores = rule.epsilon > 0.0
-    stages = 2 if rule.alpha > 0.0 else 1
+    scans = stages(rule.explorer)
     dimension = room.values.shape[0]
     for i in range(blocks.shape[0]):
         t = start + i
@@ -221,34 +226,45 @@ def replay(
         decision = rule.first + t
 
         # Both buckets' choices in one loop: written out twice they took the compiler twice as long.
+        root = stream(rule.seed, decision)
         deployed = chosen = False
         own = estimate(state, s, x, segment)
-        for stage in range(stages):
-            bucket = DEPLOYMENT if stage == 0 else LEARNING
-            alpha = 0.0 if stage == 0 else rule.alpha
-            if alpha > 0.0:
-                own += alpha * width(state, s, x, segment)
+        for scan in range(scans):
+            explores = scan == 1
+            if explores:
+                key = pools.keys[s]
+                own = raised(rule.explorer, state, s, x, segment, own, np.nan, 0.0, root, key)
             chosen = leads(
                 state,
                 s,
                 own,
                 x,
                 segment,
-                alpha,
+                rule.explorer,
+                explores,
                 pools,
-                rule.seed,
+                root,
                 decision,
                 memory,
-                bucket,
+                LEARNING if explores else DEPLOYMENT,
                 p,
                 kind,
             )
-            if stage == 0:
+            if not explores:
                 deployed = chosen
-        if explores:
-            root = stream(rule.seed, decision)
-            if unit(root, EXPLORE) < rule.epsilon:
-                chosen = drawn(s, p, pools, root)
+        chosen = explored(
+            rule.explorer,
+            chosen,
+            state,
+            traffic.position[t],
+            x,
+            segment,
+            pools.slots[pools.offsets[p] : pools.offsets[p + 1]],
+            pools.keys,
+            root,
+            memory.trials[0],
+            memory.work,
+        )
 
         if (deployed or chosen) and kept(traffic, t, pool_size, rule.log_seed):
             if np.isnan(own) and memory.unusable[0] < 0:  # no article beats it
@@ -262,6 +278,7 @@ def replay(
                 if deployed if bucket == DEPLOYMENT else chosen:
                     record(sums, bucket, blocks[i], s, payoff, pool_size)
             if learns:
+                memory.trials[0] += 1
                 shown(state, s, trial, segment)
                 if payoff != 0.0:
                     paid(state, s, trial, segment, payoff)

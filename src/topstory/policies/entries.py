@@ -81,6 +81,7 @@ class PolicyEntry:
     paper: str  # or, of a policy that the paper does not have, the name in tables and figures
     model: ModelEntry
     explorer: ExplorerEntry
+    in_paper: bool = True  # one of the twelve that the paper compares, which `all` stands for
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.explorers import Explorer, Greedy
+from topstory.explorers.explorer import WORK
 from topstory.kernels import choice as kernel
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import Dense
@@ -64,6 +65,7 @@ class Policy:
         self.explorer = explorer
         self.seed = index(seed)
         self.decisions = 0  # made so far: the number of the next one
+        self.trials = 0  # learned from so far: some explorers explore less as they grow
         self._room: Dense | None = None
         self._form: type | None = None  # of the model's state that the room is for
 
@@ -87,11 +89,15 @@ class Policy:
     def _choose(self, user: npt.ArrayLike, pool: Sequence[str], explorer: Explorer) -> Choice:
         slots, estimates, widths = self._scored(user, pool)
         place, propensity = kernel.choose(
-            explorer.scores(estimates, widths),
+            explorer.rule,
+            estimates,
+            widths,
             self.model.roster.keys[slots],
-            explorer.share,
             np.uint64(self.seed),
             self.decisions,
+            self.trials,
+            np.empty(len(slots)),
+            np.empty(WORK * len(slots)),
         )
         return Choice(pool[place], propensity)
 
@@ -106,6 +112,10 @@ class Policy:
     def scores(self, user: npt.ArrayLike, pool: Sequence[str]) -> Floats:
         """(len(pool),) what the explorer compares: for an upper confidence bound, the bound."""
         return self.explorer.scores(*self._scored(user, pool)[1:])
+
+    def probabilities(self, user: npt.ArrayLike, pool: Sequence[str]) -> Floats:
+        """(len(pool),) how likely `choose` is to choose each article, now."""
+        return self.explorer.probabilities(*self._scored(user, pool)[1:], self.trials)
 
     def _scored(self, user: npt.ArrayLike, pool: Sequence[str]) -> tuple[Slots, Floats, Floats]:
         x = self._context(user)
@@ -129,6 +139,7 @@ class Policy:
             self.model.factorise()
             x = self._context(user)
             learn(self.model.state, slot, x, self.model.segment(x.values), amount)
+        self.trials += 1
 
     def shown(self, user: npt.ArrayLike, article: str) -> None:
         """The first half of a trial: the article was shown to the user."""
@@ -138,6 +149,7 @@ class Policy:
             self.model.factorise()
             x = self._context(user)
             learn_shown(self.model.state, slot, x, self.model.segment(x.values))
+        self.trials += 1
 
     def paid(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
         """The second half: a payoff. It may come late, in parts, and in any order.
@@ -163,7 +175,7 @@ class Policy:
     def copy(self) -> Self:
         """An independent copy."""
         twin = type(self)(self.model.copy(), self.explorer, self.seed)
-        twin.decisions = self.decisions
+        twin.decisions, twin.trials = self.decisions, self.trials
         return twin
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -120,12 +120,70 @@ _EXPLORERS = (
                 symbol="ε",
                 grid=(0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.8),
             ),
+            Parameter(
+                "decay",
+                "makes epsilon fall with the trials t: D·(K/t)^⅓ for K articles",
+                metavar="D",
+                served=False,
+                sets="epsilon",
+            ),
         ),
         dash="4px,3px",
         opacity=0.5,
         marker="x-thin",
         marker_colour="#e0483e",
         marker_name="Red crosses",  # as in the paper
+    ),
+    ExplorerEntry(
+        "thompson",
+        "topstory.explorers.thompson:Thompson",
+        "Thompson sampling",
+        parameters=(
+            _ALPHA,
+            Parameter("optimistic", "a score drawn below its estimate counts as the estimate"),
+        ),
+        dash="1px,3px",
+        marker="diamond-open",
+        marker_colour="#1f9e83",
+        marker_name="Green diamonds",
+    ),
+    ExplorerEntry(
+        "inverse-gap",
+        "topstory.explorers.inverse_gap:InverseGap",
+        "inverse-gap weighting",
+        parameters=(
+            Parameter(
+                "c",
+                "how fast it turns from random to greedy",
+                metavar="C",
+                grid=(10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 1e5),
+            ),
+            Parameter("floor", "share of decisions drawn at random", metavar="F"),
+        ),
+        dash="8px,3px",
+        opacity=0.75,
+        marker="square-open",
+        marker_colour="#e08e2b",
+        marker_name="Orange squares",
+    ),
+    ExplorerEntry(
+        "softmax",
+        "topstory.explorers.softmax:Softmax",
+        "softmax",
+        parameters=(
+            Parameter(
+                "temperature",
+                "how far below the best an estimate may be, on the payoff's scale",
+                metavar="T",
+                symbol="T",
+                grid=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2),
+            ),
+        ),
+        dash="8px,3px,1px,3px",
+        opacity=0.75,
+        marker="triangle-up-open",
+        marker_colour="#8a5bd1",
+        marker_name="Purple triangles",
     ),
     ExplorerEntry("greedy", "topstory.explorers.greedy:Greedy", "greedy"),
     ExplorerEntry("uniform", "topstory.explorers.uniform:Uniform", "uniform"),
@@ -150,7 +208,18 @@ REGISTRY: dict[str, PolicyEntry] = {
         ("egreedy-hybrid", "ε-greedy (hybrid)", "hybrid", "epsilon-greedy"),
         ("linucb-hybrid", "linucb (hybrid)", "hybrid", "upper-confidence"),
     )
+} | {
+    name: PolicyEntry(title, MODELS[model], EXPLORERS[explorer], in_paper=False)
+    for name, title, model, explorer in (
+        ("lints-disjoint", "lints (disjoint)", "disjoint", "thompson"),
+        ("lints-hybrid", "lints (hybrid)", "hybrid", "thompson"),
+        ("squarecb-disjoint", "squarecb (disjoint)", "disjoint", "inverse-gap"),
+        ("squarecb-hybrid", "squarecb (hybrid)", "hybrid", "inverse-gap"),
+        ("softmax-disjoint", "softmax (disjoint)", "disjoint", "softmax"),
+        ("softmax-hybrid", "softmax (hybrid)", "hybrid", "softmax"),
+    )
 }
+PAPER = tuple(name for name, entry in REGISTRY.items() if entry.in_paper)
 
 
 def _by_name(parameters: Iterable[Parameter | None]) -> dict[str, Parameter]:
@@ -168,15 +237,17 @@ NUMBERS = _by_name(  # what a number is enough for: the options of `topstory rep
 
 
 def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
-    """One of the paper's twelve policies, by name.
+    """A policy by name: one of the paper's twelve, or of those found since.
 
     Args:
         name: `random`, `omniscient`, or `egreedy`, `ucb` and their kinds with `-warm`, `-seg`,
-            `-disjoint`, `-hybrid` (`linucb-…` for the last two): the keys of `REGISTRY`.
+            `-disjoint`, `-hybrid` (`linucb-…` for the last two); `lints-…`, `squarecb-…` and
+            `softmax-…` with the last two: the keys of `REGISTRY`.
         seed: for what is drawn at random.
-        parameters: `epsilon` (ε-greedy); `alpha` or `delta` (ucb, linucb); `ridge` (disjoint,
-            hybrid); `shared_ridge` (hybrid); `offset`, `average` (warm); `segments`, `assignment`
-            (seg); `folds` (omniscient).
+        parameters: `epsilon` or `decay` (ε-greedy); `alpha` (ucb, linucb, lints) or `delta` (ucb,
+            linucb); `optimistic` (lints); `c`, `floor` (squarecb); `temperature` (softmax);
+            `ridge` (disjoint, hybrid); `shared_ridge` (hybrid); `offset`, `average` (warm);
+            `segments`, `assignment` (seg); `folds` (omniscient).
 
     >>> policy("linucb-hybrid", alpha=0.3)
     <Policy: hybrid × upper-confidence, ridge=1.0, shared_ridge=1.0, alpha=0.3, seed=0>
@@ -207,7 +278,7 @@ def described(parameter: Parameter) -> str:
     """What a parameter means, and to which policies.
 
     >>> described(NUMBERS["alpha"])
-    'ucb, linucb...: how many widths are added to an estimate'
+    'ucb, linucb, lints...: how many widths are added to an estimate'
     >>> described(NUMBERS["ridge"])
     "disjoint, hybrid...: weight of each article's prior"
     """

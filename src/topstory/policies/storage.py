@@ -32,6 +32,7 @@ def describe(policy: Policy) -> dict[str, Any]:
         "explorer": {"name": explorer.name, "parameters": explorer.parameters()},
         "seed": policy.seed,
         "decisions": policy.decisions,
+        "trials": policy.trials,
     }
 
 
@@ -56,4 +57,5 @@ def build(described: dict[str, Any], arrays: Arrays, callables: Mapping[str, Any
     explorer = EXPLORERS[stored["name"]].load()(**stored["parameters"])
     policy = Policy(model, explorer, described["seed"])
     policy.decisions = described["decisions"]
+    policy.trials = described.get("trials", 0)  # not in files of the first version
     return policy

@@ -10,10 +10,10 @@ from topstory.evaluation.comparison import BASELINE
 from topstory.evaluation.exploration import LEARNING_SHARE, check_learning_share
 from topstory.evaluation.replays.run import BUCKETS, TOTAL
 from topstory.evaluation.tuning.grids import SIZES, default_grid, parameter_name
-from topstory.policies import REGISTRY
+from topstory.policies.registry import PAPER, REGISTRY
 
 REFERENCES = ("random", "omniscient")
-LEARNERS = tuple(name for name, entry in REGISTRY.items() if entry.tuned)
+LEARNERS = tuple(name for name in PAPER if REGISTRY[name].tuned)
 SEARCHED_RIDGES = (10.0, 100.0)  # tried in addition to the paper's 1
 REPEATS = 3  # one learning path is luck; the mean of three has an interval that covers
 

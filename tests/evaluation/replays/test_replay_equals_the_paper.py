@@ -20,7 +20,12 @@ MEANS = {a: r.base_ctr for a, r in ts.replay(ts.policy("random"), LOG).by_articl
 
 
 LIVE = [name for name, entry in REGISTRY.items() if not entry.model.needs_log]
-VARIANTS = {"epsilon": (0.0, 0.15, 1.0), "alpha": (0.0, 0.4, 2.0)}
+VARIANTS = {
+    "epsilon": (0.0, 0.15, 1.0),
+    "alpha": (0.0, 0.4, 2.0),
+    "c": (0.0, 10.0, 1e4),
+    "temperature": (0.01, 0.1, 1.0),
+}
 
 
 def twin(name: str, parameters: dict[str, Any]) -> Twin:
@@ -39,6 +44,12 @@ def cases() -> list[Any]:
         if entry.tuned is not None:
             values = VARIANTS.get(entry.tuned.name, entry.tuned.grid)
             variants = [{entry.tuned.name: value} for value in values]
+        if entry.explorer.name == "thompson":
+            variants.append({"alpha": 0.4, "optimistic": True})
+        if entry.explorer.name == "inverse-gap":
+            variants.append({"c": 10.0, "floor": 0.2})
+        if name == "egreedy-disjoint":
+            variants.append({"decay": 0.3})
         if entry.model.name == "hybrid":
             variants.append({**variants[1], "ridge": 10.0, "shared_ridge": 0.1})
         found += [pytest.param(name, v, id=f"{name}-{v}") for v in variants]
@@ -52,9 +63,7 @@ def test_replay_retains_what_algorithm_3_retains(
 ) -> None:
     policy = ts.policy(name, seed=5, **parameters, **given(name))
     result = ts.replay(policy, LOG, size=size, seed=3)
-    learned, deployed = algorithm3(
-        twin(name, parameters), policy.explorer.bonus, policy.explorer.share, 5, LOG, size, 3
-    )
+    learned, deployed = algorithm3(twin(name, parameters), policy.explorer, 5, LOG, size, 3)
     # One event an hour: a block is an event.
     assert np.flatnonzero(result.learning.sums[:, 0]).tolist() == learned
     assert np.flatnonzero(result.deployment.sums[:, 0]).tolist() == deployed
@@ -121,7 +130,7 @@ def test_contexts_too_long_to_unroll_replay_alike(kind: str) -> None:
     features = dict(zip(place.ids, place.features, strict=True))
     plain = Algorithm1(10, 1.0) if kind == "disjoint" else Algorithm2(10, features, 1.0, 1.0)
     result = ts.replay(ts.policy(f"linucb-{kind}", alpha=0.4, seed=5), log)
-    learned, deployed = algorithm3(plain, 0.4, 0.0, 5, log, 1.0, 0)
+    learned, deployed = algorithm3(plain, ts.UpperConfidence(0.4), 5, log, 1.0, 0)
     assert np.flatnonzero(result.learning.sums[:, 0]).tolist() == learned
     assert np.flatnonzero(result.deployment.sums[:, 0]).tolist() == deployed
 

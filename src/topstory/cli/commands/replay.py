@@ -17,8 +17,8 @@ def replay(
         list[str],
         typer.Option(
             metavar="NAME",
-            help=f"Which policy: {', '.join(REGISTRY)}, or all of them. Several are separated by "
-            "commas, or the option is repeated.",
+            help=f"Which policy: {', '.join(REGISTRY)}, or all: the paper's twelve. Several are "
+            "separated by commas, or the option is repeated.",
         ),
     ],
     size: Annotated[

@@ -15,6 +15,7 @@ from topstory.evaluation.replays.retention import warn_if_unlikely
 from topstory.evaluation.replays.truth import ExpectedPayoffs, TrueValue
 from topstory.evaluation.result import ArticleResult, Bucket, Result
 from topstory.events import EventLog
+from topstory.explorers.explorer import WORK
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots
 from topstory.kernels.replay import (
@@ -173,13 +174,14 @@ def _replay_compiled(
         champion=np.repeat(first, kinds * 2).reshape(len(first), kinds, 2),
         current=np.array([-1]),
         unusable=np.array([-1, -1]),
+        trials=np.array([trained.trials]),
+        work=np.empty(WORK * int(np.diff(log.pool_offsets).max(initial=1))),
     )
     sums = ReplaySums(
         np.zeros((2, logged.blocks.count, 4)), np.zeros((2, len(model.roster.ids), 2))
     )
     rule = Rule(
-        alpha=float(trained.explorer.bonus),
-        epsilon=float(trained.explorer.share),
+        explorer=trained.explorer.rule,
         seed=np.uint64(trained.seed),
         first=trained.decisions,
         size=float(size),
@@ -207,6 +209,7 @@ def _replay_compiled(
         if progress is not None:
             progress(stop, len(log))
     trained.decisions += len(log)
+    trained.trials = int(memory.trials[0])
     return trained, sums, slots
 
 

@@ -14,6 +14,8 @@ from topstory.report.wording import between, ctr
 def tuning(report: Report) -> Figure:
     """Figure 2."""
     panels = []
+    drawn = dict.fromkeys(curve.parameter for curve in report.curves)
+    symbols = " or ".join(SYMBOLS[parameter] for parameter in TUNED if parameter in drawn)
     for bucket, named in BUCKETS.items():
         for parameter in TUNED:
             curves = [curve for curve in report.curves if curve.parameter == parameter]
@@ -29,7 +31,7 @@ def tuning(report: Report) -> Figure:
     return Figure(
         "figure2",
         "Figure 2. Tuning curves",
-        f"Relative CTR on the tuning log against {' or '.join(SYMBOLS.values())}; the ringed point "
+        f"Relative CTR on the tuning log against {symbols}; the ringed point "
         "was chosen. Dotted: omniscient, which knows each article's CTR in hindsight but not the "
         "user.",
         tuple(panels),
@@ -42,7 +44,7 @@ def _explorers(parameter: str) -> str:
     """Those that are tuned by it.
 
     >>> _explorers("alpha")
-    'upper confidence bound'
+    'upper confidence bound, Thompson sampling'
     """
     tuned = [entry.explorer.title for entry in REGISTRY.values() if entry.tuned == TUNED[parameter]]
     return ", ".join(dict.fromkeys(tuned))

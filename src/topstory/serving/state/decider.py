@@ -7,8 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topstory.explorers.explorer import WORK
 from topstory.kernels import mixture
 from topstory.kernels.buckets import DEPLOYMENT, UNIFORM
+from topstory.kernels.compilation import Floats
+from topstory.kernels.explorers.bounds import Bounds
 from topstory.models.input_range import NotFiniteError
 from topstory.serving.api.errors import ApiError
 from topstory.serving.state.pool import Listing, Pool
@@ -37,6 +40,8 @@ class Decider:
         # Exploration is configured before: it stays as it is.
         self._seed = np.uint64(pool.policy.seed)
         self._bonus, self._share = pool.policy.explorer.bonus, pool.policy.explorer.share
+        self._rule = pool.policy.explorer.rule
+        self._randomises = not isinstance(self._rule, Bounds) or self._rule.decay > 0
 
     def decide(
         self,
@@ -57,10 +62,22 @@ class Decider:
             listing = self.pool.without(listing, exclude)
         if not listing.ids:
             raise self._no_article()
-        policy = self.pool.policy
         values = self._room.values
         values[:] = user
-        place, propensity, own = mixture.decide(
+        decide = self._randomised if self._randomises else self._bounded
+        place, propensity, own = decide(values, listing, bucket, number)
+        if place < 0:
+            raise self._not_finite(listing.ids[-1 - place])
+        article = listing.ids[place]
+        if slots == 1:
+            return Chosen(article, propensity, own)
+        return Chosen(article, propensity, own, self._rank(listing, bucket, number, place, slots))
+
+    def _bounded(
+        self, values: Floats, listing: Listing, bucket: int, number: int
+    ) -> tuple[int, float, float]:
+        policy = self.pool.policy
+        return mixture.decide(
             policy.model.state,
             self._room,
             policy.model.segment(values),
@@ -75,17 +92,37 @@ class Decider:
             listing.estimates,
             listing.scores,
         )
-        if place < 0:
-            raise self._not_finite(listing.ids[-1 - place])
-        article = listing.ids[place]
-        if slots == 1:
-            return Chosen(article, propensity, own)
-        return Chosen(article, propensity, own, self._rank(listing, bucket, number, place, slots))
+
+    def _randomised(
+        self, values: Floats, listing: Listing, bucket: int, number: int
+    ) -> tuple[int, float, float]:
+        """By any explorer; those that explore less with time count decisions."""
+        policy = self.pool.policy
+        return mixture.decide_randomised(
+            policy.model.state,
+            self._room,
+            policy.model.segment(values),
+            listing.slots,
+            policy.model.roster.keys[listing.slots],
+            self._rule,
+            self.traffic.shares,
+            bucket,
+            self._seed,
+            number,
+            listing.estimates,
+            listing.scores,
+            np.empty((2 + WORK) * len(listing.slots)),
+        )
 
     def decide_all(
         self, users: Sequence[tuple[float, ...]], buckets: Sequence[int], first: int, at: int
     ) -> list[Chosen]:
         """The decisions first, first + 1, … by one kernel call: the same as one by one."""
+        if self._randomises:
+            return [
+                self.decide(user, bucket, first + i, at)
+                for i, (user, bucket) in enumerate(zip(users, buckets, strict=True))
+            ]
         listing = self.pool.listing(at)
         if not listing.ids:
             raise self._no_article()

@@ -144,7 +144,7 @@ def _grids(settings: StudySettings) -> list[tuple[str, str]]:
     """The values tried of each parameter that is tuned."""
     tried = {
         SYMBOLS[entry.tuned.name]: settings.grid(name)
-        for name, entry in REGISTRY.items()
+        for name, entry in ((name, REGISTRY[name]) for name in settings.policies)
         if entry.tuned
     }
     return [

@@ -1,0 +1,1 @@
+"""How each kind of explorer chooses, inside the kernels."""

@@ -1,0 +1,178 @@
+"""The best estimate + α·width, and a uniform draw now and then: greedy, ε-greedy, UCB, random."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from topstory.kernels.compilation import Floats, inlined, specialised
+from topstory.kernels.explorers.explorer import distribute, draw, explored, raised, stages
+from topstory.kernels.models.model import comparable, width
+from topstory.kernels.randomness import EXPLORE, priority, unit
+
+
+class Bounds(NamedTuple):
+    """α and ε; a `decay` above 0 makes ε = min(1, decay·(K/t)^⅓) instead, t counting trials."""
+
+    alpha: float
+    epsilon: float
+    decay: float
+
+
+@inlined
+def share(rule: Bounds, pool_size: int, trials: int) -> float:
+    """ε of this decision."""
+    if rule.decay == 0.0:
+        return rule.epsilon
+    falling = rule.decay * (pool_size / (trials + 1.0)) ** (1.0 / 3.0)
+    return min(1.0, float(falling))
+
+
+@specialised(stages, inline=True)
+def _stages(rule: Any) -> Any:
+    if rule.instance_class is not Bounds:
+        return None
+    return lambda rule: 2 if rule.alpha > 0.0 else 1
+
+
+@specialised(raised, inline=True)
+def _raised(
+    rule: Any,
+    state: Any,
+    a: Any,
+    x: Any,
+    segment: Any,
+    score: Any,
+    rival: Any,
+    near: Any,
+    root: Any,
+    key: Any,
+) -> Any:
+    if rule.instance_class is not Bounds:
+        return None
+
+    def body(
+        rule: Any,
+        state: Any,
+        a: Any,
+        x: Any,
+        segment: Any,
+        score: Any,
+        rival: Any,
+        near: Any,
+        root: Any,
+        key: Any,
+    ) -> float:
+        if score > rival + near:  # a bonus is never negative
+            return float(score)
+        return float(score + rule.alpha * width(state, a, x, segment))
+
+    return body
+
+
+@specialised(explored, inline=True)
+def _explored(
+    rule: Any,
+    leads: Any,
+    state: Any,
+    place: Any,
+    x: Any,
+    segment: Any,
+    slots: Any,
+    keys: Any,
+    root: Any,
+    trials: Any,
+    work: Any,
+) -> Any:
+    if rule.instance_class is not Bounds:
+        return None
+
+    def body(
+        rule: Any,
+        leads: Any,
+        state: Any,
+        place: Any,
+        x: Any,
+        segment: Any,
+        slots: Any,
+        keys: Any,
+        root: Any,
+        trials: Any,
+        work: Any,
+    ) -> bool:
+        if rule.epsilon == 0.0 and rule.decay == 0.0:
+            return bool(leads)
+        if not unit(root, EXPLORE) < share(rule, slots.shape[0], trials):
+            return bool(leads)
+        highest = place
+        for j in range(slots.shape[0]):
+            if priority(root, keys[slots[j]]) > priority(root, keys[slots[highest]]):
+                highest = j
+        return bool(highest == place)
+
+    return body
+
+
+@specialised(draw, inline=False)
+def _draw(
+    rule: Any,
+    estimates: Any,
+    widths: Any,
+    keys: Any,
+    root: Any,
+    trials: Any,
+    scores: Any,
+    work: Any,
+) -> Any:
+    if rule.instance_class is not Bounds:
+        return None
+
+    def body(
+        rule: Any,
+        estimates: Any,
+        widths: Any,
+        keys: Any,
+        root: Any,
+        trials: Any,
+        scores: Any,
+        work: Any,
+    ) -> None:
+        epsilon = share(rule, estimates.shape[0], trials)
+        if epsilon > 0.0 and unit(root, EXPLORE) < epsilon:
+            scores[:] = 0.0
+            return
+        bound(rule, estimates, widths, scores)
+
+    return body
+
+
+@inlined
+def bound(rule: Bounds, estimates: Floats, widths: Floats, scores: Floats) -> None:
+    """Estimate + α·width."""
+    for j in range(estimates.shape[0]):
+        # Not estimate + 0·width: an unseen article's width may be infinite.
+        scores[j] = estimates[j] + rule.alpha * widths[j] if rule.alpha > 0.0 else estimates[j]
+
+
+@specialised(distribute, inline=False)
+def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> Any:
+    if rule.instance_class is not Bounds:
+        return None
+
+    def body(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> None:
+        count = estimates.shape[0]
+        bound(rule, estimates, widths, out)
+        best, ties = -np.inf, 0
+        for j in range(count):
+            score = comparable(out[j])
+            if score > best:
+                best, ties = score, 1
+            elif score == best:
+                ties += 1
+        epsilon = share(rule, count, trials)
+        for j in range(count):
+            leads = comparable(out[j]) == best
+            out[j] = epsilon / count
+            if leads:
+                out[j] += (1.0 - epsilon) / ties
+
+    return body

@@ -1,0 +1,193 @@
+"""An explorer's probabilities: exact, and what its draws come to."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import chi2, norm
+from tests.twins import EXPLORER_TWINS
+
+import topstory as ts
+from topstory.kernels.choice import choose
+from topstory.kernels.compilation import Floats, compiled
+from topstory.kernels.explorers.explorer import draw
+from topstory.kernels.models.model import comparable
+from topstory.kernels.normal import quantile
+from topstory.kernels.randomness import priority, stream
+from topstory.policies.registry import EXPLORERS
+
+RANDOM = np.random.default_rng(4)
+ESTIMATES = np.array([0.031, 0.045, 0.045, 0.02, 0.04])
+WIDTHS = np.array([0.02, 0.004, 0.004, 0.03, 0.01])
+EVERY = [
+    ts.Greedy(),
+    ts.Uniform(),
+    ts.EpsilonGreedy(0.2),
+    ts.EpsilonGreedy("decay", 0.5),
+    ts.UpperConfidence(0.7),
+    ts.Thompson(0.8),
+    ts.Thompson(0.8, optimistic=True),
+    ts.Softmax(0.01),
+    ts.InverseGap(30.0),
+    ts.InverseGap(30.0, floor=0.1),
+]
+
+
+def test_every_explorer_is_tested_here_and_has_a_plain_twin() -> None:
+    assert {each.name for each in EVERY} == set(EXPLORERS) == set(EXPLORER_TWINS)
+
+
+@compiled
+def count_choices(
+    rule: Any,
+    estimates: Floats,
+    widths: Floats,
+    keys: Any,
+    draws: int,
+    trials: int,
+    scores: Floats,
+    work: Floats,
+    counts: Floats,
+) -> None:
+    """As `choose`, without the probabilities, which take longer than the draw."""
+    for decision in range(draws):
+        root = stream(np.uint64(9), decision)
+        draw(rule, estimates, widths, keys, root, trials, scores, work)
+        best = 0
+        for j in range(1, 5):
+            if comparable(scores[j]) > comparable(scores[best]) or (
+                comparable(scores[j]) == comparable(scores[best])
+                and priority(root, keys[j]) > priority(root, keys[best])
+            ):
+                best = j
+        counts[best] += 1.0
+
+
+@pytest.mark.parametrize("explorer", EVERY, ids=repr)
+def test_draws_have_the_probabilities(explorer: ts.Explorer) -> None:
+    """Chi-square over 10⁶ draws, at a false alarm in 10⁵ tests for each explorer."""
+    draws, trials = 1_000_000, 40
+    expected = explorer.probabilities(ESTIMATES, WIDTHS, trials)
+    assert expected.sum() == pytest.approx(1.0, abs=1e-9)
+    keys = np.random.default_rng(0).integers(2**63, size=5).astype(np.uint64)
+    scores, work, counts = np.empty(5), np.empty(15), np.zeros(5)
+    count_choices(explorer.rule, ESTIMATES, WIDTHS, keys, draws, trials, scores, work, counts)
+    for decision in range(3):
+        place, propensity = choose(
+            explorer.rule, ESTIMATES, WIDTHS, keys, np.uint64(9), decision, trials, scores, work
+        )
+        assert propensity == expected[place]
+    possible = expected > 0
+    assert counts[~possible].sum() == 0
+    wanted = draws * expected[possible]
+    statistic = float(((counts[possible] - wanted) ** 2 / wanted).sum())
+    assert statistic < chi2.isf(1e-5, max(1, possible.sum() - 1))
+
+
+@pytest.mark.parametrize("ratio", [1.0, 10.0, 30.0, 1000.0])
+@pytest.mark.parametrize("optimistic", [False, True])
+def test_thompson_s_probabilities_are_the_integral(ratio: float, optimistic: bool) -> None:
+    random = np.random.default_rng(int(ratio))
+    for _ in range(3):
+        count = 20
+        means = random.normal(0.03, 0.01, count)
+        spreads = 0.01 * ratio ** -random.random(count)
+        found = ts.Thompson(1.0, optimistic).probabilities(means, spreads)
+        assert found.sum() == pytest.approx(1.0, abs=1e-12)
+        for a in range(0, count, 7):
+            plain = chance_by_scipy(a, means, spreads, optimistic)
+            assert found[a] == pytest.approx(plain, abs=1e-9)
+
+
+def chance_by_scipy(a: int, means: Floats, spreads: Floats, optimistic: bool) -> float:
+    """One article's integral, in pieces wherever a factor of it changes."""
+    others = np.arange(len(means)) != a
+    low = means.max() if optimistic else means[a] - 9 * spreads[a]
+    high = means[a] + 9 * spreads[a]
+
+    def integrand(s: float) -> float:
+        z = (s - means[others]) / spreads[others]
+        return float(norm.pdf(s, means[a], spreads[a]) * norm.cdf(z).prod())
+
+    inner = means[:, np.newaxis] + np.multiply.outer(spreads, np.linspace(-8, 8, 9))
+    edges = np.unique(np.clip(np.r_[low, inner.ravel(), high], low, max(low, high)))
+    pieces = [
+        quad(integrand, begin, end, epsabs=1e-13, epsrel=1e-10)[0] for begin, end in pairwise(edges)
+    ]
+    at_its_mean = optimistic and means[a] == low
+    return sum(pieces) + (float(norm.cdf((low - means) / spreads).prod()) if at_its_mean else 0.0)
+
+
+def test_an_article_that_nothing_is_known_of_comes_first() -> None:
+    found = ts.Thompson(0.5).probabilities([0.9, 0.0, 0.0], [0.1, np.inf, np.inf])
+    assert found.tolist() == [0.0, 0.5, 0.5]
+
+
+def test_without_widths_thompson_is_greedy() -> None:
+    assert ts.Thompson(0.5).probabilities([0.1, 0.3], [0, 0]).tolist() == [0.0, 1.0]
+    assert ts.Thompson(0.0).probabilities([0.1, 0.3], [9, 9]).tolist() == [0.0, 1.0]
+
+
+def test_an_exact_score_among_uncertain_ones() -> None:
+    """Σ 1 and the one-dimensional formula: P(N(0, 1) > 0.5)."""
+    found = ts.Thompson(1.0).probabilities([0.5, 0.0], [0.0, 1.0])
+    assert found[1] == pytest.approx(norm.sf(0.5), abs=1e-8)
+
+
+def test_inverse_gap_weighting_is_its_formula() -> None:
+    found = ts.InverseGap(c=50.0).probabilities([0.5, 0.3, 0.1], [0, 0, 0], trials=99)
+    gamma = 50 * 10
+    plain = [1 / (3 + gamma * 0.2), 1 / (3 + gamma * 0.4)]
+    np.testing.assert_allclose(found, [1 - sum(plain), *plain], rtol=1e-12)
+
+
+def test_epsilon_falls_with_the_trials() -> None:
+    explorer = ts.EpsilonGreedy("decay")
+    shares = [explorer.probabilities([0.0, 1.0], [0, 0], t)[0] * 2 for t in (0, 1, 15, 1999)]
+    assert shares == pytest.approx([1.0, 1.0, 0.5, 0.1])
+
+
+def test_quantiles_of_the_normal_distribution() -> None:
+    uniform = np.r_[RANDOM.random(2000), 10.0 ** -np.linspace(1, 300, 300), 1 - 2.0**-53]
+    np.testing.assert_allclose(
+        [quantile(u) for u in uniform], norm.ppf(uniform), rtol=5e-15, atol=1e-16
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["lints-disjoint", "lints-hybrid", "squarecb-hybrid", "softmax-disjoint"]
+)
+def test_a_policy_s_choice_has_the_propensity_that_it_tells(name: str) -> None:
+    policy = ts.policy(name, seed=2)
+    for i, article in enumerate(("a", "b", "c")):
+        policy.add_article(article, [0.1 * i, 1.0])
+    for t in range(30):
+        policy.learn([0.3, 1.0], "abc"[t % 3], float(t % 4 == 0))
+    chances = policy.probabilities([0.3, 1.0], ["a", "b", "c"])
+    assert chances.sum() == pytest.approx(1.0, abs=1e-9)
+    choice = policy.choose([0.3, 1.0], ["a", "b", "c"])
+    assert choice.propensity == chances["abc".index(choice.article)]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ts.Thompson(-1), "alpha must be >= 0"),
+        (lambda: ts.Softmax(0.0), "temperature must be > 0"),
+        (lambda: ts.InverseGap(c=np.nan), "c must be >= 0"),
+        (lambda: ts.InverseGap(floor=1.5), "floor must be between 0 and 1"),
+        (lambda: ts.EpsilonGreedy(cast(Any, "falling")), "epsilon must be between 0"),
+        (lambda: ts.EpsilonGreedy("decay", 0.0), "decay must be > 0"),
+        (lambda: ts.policy("egreedy", epsilon=0.1, decay=1.0), "give epsilon or decay, not both"),
+        (lambda: ts.Thompson().probabilities([0.1], [0.1, 0.2]), "two vectors of the same length"),
+        (lambda: ts.Thompson().probabilities([np.nan], [0.1]), "must be finite"),
+    ],
+)
+def test_bad_numbers_are_named(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(ValueError, match=message):
+        make()
