@@ -247,7 +247,8 @@ def algorithm3(
         order = {a: priority(seed, t, a) for a in pool}
         bounds = {a: model.bound(event.user, a) for a in pool}
         greedy = max(pool, key=lambda a: (bounds[a][0], order[a]))
-        scores = EXPLORER_TWINS[explorer.name](explorer, bounds, seed, t, trials)
+        scored = EXPLORER_TWINS.get(explorer.name, bounds_or_chance)
+        scores = scored(explorer, bounds, seed, t, trials)
         choice = max(pool, key=lambda a: (scores[a], order[a]))
         if greedy == event.shown:
             deployed.append(t)
