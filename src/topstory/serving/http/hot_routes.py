@@ -24,6 +24,8 @@ from topstory.serving.service.replies import (
     unexpected,
 )
 
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # bodies
+
 
 class DecisionService(Protocol):
     """What the hot routes need: a service, or a worker's front end."""
@@ -89,11 +91,15 @@ class HotRoute:
     def begin(self, key: Key, body: bytes, now: float, reply: Reply[Any]) -> None:
         """Handle a body that began to arrive at `now`; the reply gets the answer or the error."""
         try:
-            if body[:1] == b"[" or body.lstrip()[:1] == b"[":
+            if body[:1] != b"{" and body.lstrip()[:1] == b"[":
                 self._begin_many(key, body, now, reply)
-            else:
-                self._keys.spend(key, now, 1)
-                self._handle(decoded(self._one, body), reply, key.name)
+                return
+            self._keys.spend(key, now, 1)
+            try:
+                request = self._one.decode(body)
+            except UNREADABLE as error:
+                raise unreadable(error) from None
+            self._handle(request, reply, key.name)
         except ApiError as error:
             reply.refuse(error)
         except Exception:
@@ -119,7 +125,12 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     """The decoded body. Raises an error that says what is wrong, and where."""
     try:
         return decoder.decode(body)
-    except msgspec.ValidationError as error:
-        raise ApiError(422, "bad_request", str(error)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ApiError(400, "bad_json", f"the body is not JSON: {error}") from None
+    except UNREADABLE as error:
+        raise unreadable(error) from None
+
+
+def unreadable(error: Exception) -> ApiError:
+    """The error for a body that cannot be decoded."""
+    if isinstance(error, msgspec.ValidationError):
+        return ApiError(422, "bad_request", str(error))
+    return ApiError(400, "bad_json", f"the body is not JSON: {error}")

@@ -40,7 +40,9 @@ class RequestCounts:
     def count(self, route: str, status: int, seconds: float) -> None:
         """Count an answered request."""
         self.statuses[route, status] += 1
-        self.latencies[route].count(seconds)
+        latency = self.latencies[route]  # without a call more: this is for every request
+        latency.counts[bisect_left(LATENCY_BOUNDS, seconds)] += 1
+        latency.total += seconds
 
     def count_unfinished(self, route: str, status: int) -> None:
         """Count a request that failed before it was complete; it has no latency."""

@@ -94,11 +94,13 @@ class Keys:
         place = key.place
         # A request that began before the last one was counted adds no tokens: its body was slow,
         # or another worker was faster.
-        passed = max(0.0, now - self._counted[place])
-        tokens = min(self._burst, self._tokens[place] + passed * self._rate)
-        if passed:
+        tokens, passed = self._tokens[place], now - self._counted[place]
+        if passed > 0.0:
+            tokens += passed * self._rate
+            if tokens > self._burst:
+                tokens = self._burst
             self._counted[place] = now
-        if tokens < min(requests, self._burst):
+        if tokens < requests and tokens < self._burst:
             self._tokens[place] = tokens
             raise ApiError(
                 429, "rate_limit", f"this key is limited to {self._rate:g} requests per second"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
+from binascii import b2a_base64
 from collections.abc import Mapping
 from hashlib import sha256
 from struct import Struct
@@ -14,6 +15,7 @@ from topstory.serving.api.errors import ApiError
 _BODY = Struct("<QQ")  # number of the decision, when it expires
 _MAC_BYTES = 16  # of the HMAC-SHA256
 _TEXT_LENGTH = 43  # of 16 + 16 bytes in base64
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 class _Mac:
@@ -52,8 +54,8 @@ class Signer:
     def sign(self, number: int, expires: int) -> str:
         """The id of a decision."""
         body = _BODY.pack(number, expires)
-        mac = self._keys[self._current].of(body)
-        return f"{self._current}.{urlsafe_b64encode(body + mac)[:_TEXT_LENGTH].decode()}"
+        text = b2a_base64(body + self._keys[self._current].of(body)).translate(_URL_SAFE)
+        return f"{self._current}.{text[:_TEXT_LENGTH].decode()}"
 
     def check(self, token: str) -> tuple[int, int]:
         """The number and expiry of a decision. Raises if this service did not sign the id."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from topstory.serving.api.errors import ApiError
 from topstory.serving.journal.clock import SECOND
 
@@ -38,61 +40,72 @@ UNIT_SECONDS = 1e-9  # of one article for one number of its d × d matrix, until
 
 
 class QueueTime:
-    """How long the decisions that wait will take. If it is too long, more are refused at once.
+    """How long it will take to make the decisions that wait. If too long, more are refused at once.
+
+    What a decision takes is measured. While some have to wait for a later turn, the time between
+    turns shows how much slower they are really made: there are requests to be read and answers to
+    be sent, and other programs.
 
     >>> queue = QueueTime(limit=0.1)
-    >>> queue.measured("front", decisions=10, seconds=0.4)
-    >>> queue.admit("front"), queue.admit("front"), queue.slice("front")
-    (None, None, 1)
-    >>> queue.admit("front")
-    Traceback (most recent call last):
-    topstory.serving.api.errors.ApiError: decisions for 0.12 seconds are waiting; try again later
+    >>> queue.turned({}, {"front": (10, 0.4)}, now=1.0)
+    >>> queue.each["front"], queue.slice("front")
+    (0.04, 1)
+    >>> queue.turned({"front": 2}, {"front": (10, 0.4)}, now=2.0)
+    >>> round(queue.waiting, 2)
+    0.08
+    >>> queue.turned({"front": 2}, {"front": (10, 0.4)}, now=2.8)  # twice as long as the work
+    >>> round(queue.waiting, 3)
+    0.096
     """
 
     def __init__(self, limit: float) -> None:
-        self._limit = limit
-        self._waiting = 0.0
-        # Seconds of one decision, by pool: as measured, and as the number of articles says.
+        self.limit = limit
+        self.waiting = 0.0  # seconds, of all that was admitted
+        self.each: dict[str, float] = {}  # seconds until one more decision is made, by pool
+        # Seconds of work for one decision, by pool: as measured, and as the articles' number says.
         self._measured: dict[str, float] = {}
         self._expected: dict[str, float] = {}
-        self._each: dict[str, float] = {}  # the larger of the two
+        self._slowness = 1.0  # time that passes while a second of this work is done
+        self._last: tuple[float, float] | None = None  # turn: when it was, its work; if some waited
 
-    def admit(self, pool: str) -> None:
-        """Count one more decision; ApiError if those before it take too long."""
-        after = self._waiting + self._each.get(pool, 0.0)
-        if after > self._limit and self._waiting:
-            raise overloaded(f"decisions for {after:.2g} seconds are waiting")
-        self._waiting = after
-
-    def gave_up(self, pool: str, waited: float) -> bool:
-        """Whether a decision waited for so long that it is refused after all.
-
-        The machine was busy with something else: work is measured in this thread's own time.
-        """
-        if waited <= self._limit:
-            return False
-        self._waiting = max(0.0, self._waiting - self._each.get(pool, 0.0))
-        return True
+    def refusal(self) -> ApiError:
+        """The error for one decision more."""
+        return overloaded(f"decisions for {self.waiting:.2g} seconds are waiting")
 
     def slice(self, pool: str) -> int:
         """How many decisions may be made without a break."""
-        return max(1, int(SLICE_SECONDS / max(self._each.get(pool, 0.0), 1e-9)))
+        return max(1, int(SLICE_SECONDS / max(self._work(pool), 1e-9)))
 
     def expect(self, pool: str, articles: int, dimension: int) -> None:
         """The pool has so many articles."""
-        self._expected[pool] = expected = UNIT_SECONDS * articles * dimension**2
-        self._each[pool] = max(expected, self._measured.get(pool, 0.0))
+        self._expected[pool] = UNIT_SECONDS * articles * dimension**2
+        self.each[pool] = self._work(pool) * self._slowness
 
-    def measured(self, pool: str, decisions: int, seconds: float) -> None:
-        """So many decisions were made in this time."""
-        each, before = seconds / decisions, self._measured.get(pool)
-        self._waiting = max(0.0, self._waiting - decisions * self._each.get(pool, 0.0))
-        self._measured[pool] = each = each if before is None else 0.8 * before + 0.2 * each
-        self._each[pool] = max(each, self._expected.get(pool, 0.0))
+    def turned(
+        self, left: Mapping[str, int], made: Mapping[str, tuple[int, float]], now: float
+    ) -> None:
+        """A turn is over.
 
-    def emptied(self) -> None:
-        """Nothing waits."""
-        self._waiting = 0.0
+        By pool: how many decisions wait for the next one, how many were made, and the work.
+        """
+        work = 0.0
+        for pool, (count, seconds) in made.items():
+            before, work = self._measured.get(pool), work + seconds
+            # At most twice as slow as before: one long pause says nothing of the next turns.
+            one = seconds / count if before is None else min(seconds / count, 2 * before)
+            self._measured[pool] = one if before is None else 0.8 * before + 0.2 * one
+        slowness = 1.0
+        if self._last is not None:
+            then, done = self._last
+            slowness = min((now - then) / max(done, 1e-6), 2 * self._slowness)
+        self._slowness = max(1.0, 0.8 * self._slowness + 0.2 * slowness)
+        self._last = (now, work) if left else None
+        for pool in made:
+            self.each[pool] = self._work(pool) * self._slowness
+        self.waiting = sum(count * self.each.get(pool, 0.0) for pool, count in left.items())
+
+    def _work(self, pool: str) -> float:
+        return max(self._measured.get(pool, 0.0), self._expected.get(pool, 0.0))
 
 
 def overloaded(why: str) -> ApiError:

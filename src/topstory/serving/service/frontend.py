@@ -6,10 +6,10 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from math import inf
+from math import hypot, inf
 from struct import Struct
-from time import perf_counter, thread_time
-from typing import NamedTuple
+from time import perf_counter
+from typing import Any
 
 import msgspec
 
@@ -32,7 +32,7 @@ log = logging.getLogger("topstory.serving")
 LOOK_SECONDS = 0.1  # between two looks at how many articles there are
 
 
-class PendingRequest(NamedTuple):
+class PendingRequest(msgspec.Struct, frozen=True, gc=False):
     """A request for a decision, checked, and where the answer goes."""
 
     request: DecideRequest
@@ -65,10 +65,11 @@ class FrontEnd:
         self._default = next(iter(config.pools))
         limits = config.limits
         self._limit, self._norm = limits.magnitude, limits.context_norm or inf
+        self._dimension, self._short = config.context, min(self._limit, self._norm)
         self._payoffs = limits.payoffs or (-limits.magnitude, limits.magnitude)
         self.caps = VisitorCaps(limits.visitor_decisions)
         self.keeps_visitors = config.journal.visitors == "given"
-        self._queue, self._looked = QueueTime(limits.queue_seconds), 0.0
+        self.queue, self._looked = QueueTime(limits.queue_seconds), 0.0
         self.outliers: Counter[str] = Counter()  # refused: contexts and payoffs out of range
         self._pending: list[PendingRequest] = []  # of this turn of the event loop
 
@@ -77,17 +78,28 @@ class FrontEnd:
         pool = self._default if request.pool is None else request.pool
         if pool not in self.config.pools:
             raise unknown_pool(pool)
-        try:
-            user = context_of(
-                request.user, self.features, self.config.context, self._limit, self._norm
-            )
-        except OutOfRange:
-            self.outliers["context"] += 1
-            raise
-        self._queue.admit(pool)
+        user = request.user
+        if (
+            not isinstance(user, tuple)
+            or len(user) != self._dimension
+            or not hypot(*user) <= self._short
+        ):  # not the ordinary case
+            user = self._checked(user)
+        queue = self.queue
+        after = queue.waiting + queue.each.get(pool, 0.0)
+        if after > queue.limit and queue.waiting:
+            raise queue.refusal()
+        queue.waiting = after
         if not self._pending:
             asyncio.get_running_loop().call_soon(self._turn)
         self._pending.append(PendingRequest(request, pool, user, reply, key, perf_counter()))
+
+    def _checked(self, user: tuple[float, ...] | dict[str, Any]) -> tuple[float, ...]:
+        try:
+            return context_of(user, self.features, self._dimension, self._limit, self._norm)
+        except OutOfRange:
+            self.outliers["context"] += 1
+            raise
 
     def pay(self, request: FeedbackRequest, reply: Reply[Acknowledged], key: str = "") -> None:
         """Record what a decision paid. The reply gets the answer; raises ApiError at once."""
@@ -106,52 +118,59 @@ class FrontEnd:
         return taken
 
     def ask_again(self, pending: Sequence[PendingRequest]) -> None:
-        """Decide these in the next turn."""
+        """Decide these in the next turn, before those who came later."""
         if not self._pending:
             asyncio.get_running_loop().call_soon(self._turn)
-        self._pending += pending
+        self._pending = [*pending, *self._pending]
 
     def _turn(self) -> None:
         pending, self._pending = self._pending, []
-        queue, left = self._queue, []
-        # The thread's own time: on a busy machine others' would count as work.
-        began, now = thread_time(), perf_counter()
+        queue, now = self.queue, perf_counter()
+        if now - pending[0].asked > queue.limit:
+            pending = self._in_time(pending, now)
         if now - self._looked > LOOK_SECONDS:
             self._looked, at = now, self.view.now()
             for name, decider in self.view.latest().deciders.items():
-                queue.expect(name, len(decider.pool.listing(at).ids), self.config.context)
+                queue.expect(name, len(decider.pool.listing(at).ids), self._dimension)
         # By pool: requests for one article alone share a kernel call, others have their own.
         pools: dict[str, tuple[list[PendingRequest], list[PendingRequest]]] = {}
         for each in pending:
-            if queue.gave_up(each.pool, now - each.asked):
-                self._refuse(each)
-                continue
-            plain, others = pools.setdefault(each.pool, ([], []))
-            (others if each.request.slots > 1 or each.request.exclude else plain).append(each)
-        for plain, others in pools.values():
-            pool = (plain or others)[0].pool
+            found = pools.get(each.pool)
+            if found is None:
+                found = pools[each.pool] = ([], [])
+            found[each.request.slots > 1 or each.request.exclude != ()].append(each)
+        left: list[PendingRequest] = []  # for another turn: what came meanwhile has its turn before
+        made: dict[str, tuple[int, float]] = {}
+        began = now
+        for pool, (plain, others) in pools.items():
             size = queue.slice(pool)
-            groups = [plain[:size]] if plain else []
-            groups += [[each] for each in others[: max(0, size - len(plain))]]
-            left += plain[size:] + others[max(0, size - len(plain)) :]
-            for group in groups:
+            if len(plain) + len(others) > size:
+                left += plain[size:] + others[max(0, size - len(plain)) :]
+                plain, others = plain[:size], others[: max(0, size - len(plain))]
+            for group in ([plain] if plain else []) + [[each] for each in others]:
                 ids = [each.request.request for each in group]
                 batch = DecisionBatch(self, pool, ids, group)
                 try:
                     self._transport.propose(batch)
                 except Exception:
                     batch.denied(range(len(group)), unexpected())
-            queue.measured(pool, sum(map(len, groups)), thread_time() - began)
-            began = thread_time()
-        if left:  # in another turn: what came meanwhile has its turn before
-            asyncio.get_running_loop().call_soon(self._turn)
+            ended = perf_counter()
+            made[pool] = len(plain) + len(others), ended - began
+            began = ended
+        if left:
+            if not self._pending:
+                asyncio.get_running_loop().call_soon(self._turn)
             self._pending = left + self._pending
-        elif not self._pending:
-            queue.emptied()
+        queue.turned(Counter(each.pool for each in self._pending), made, began)
 
-    def _refuse(self, each: PendingRequest) -> None:
-        batch = DecisionBatch(self, each.pool, [each.request.request], [each])
-        batch.denied((0,), overloaded("the decision waited for too long"))
+    def _in_time(self, pending: list[PendingRequest], now: float) -> list[PendingRequest]:
+        """Those that did not wait for too long; the others are refused after all."""
+        late = now - self.queue.limit
+        for each in pending:
+            if each.asked < late:
+                batch = DecisionBatch(self, each.pool, [each.request.request], [each])
+                batch.denied((0,), overloaded("the decision waited for too long"))
+        return [each for each in pending if each.asked >= late]
 
 
 class DecisionBatch(msgspec.Struct, eq=False):
@@ -191,11 +210,10 @@ class DecisionBatch(msgspec.Struct, eq=False):
         pending = [self.pending[place] for place in places]
         traffic, request = decider.traffic, pending[0].request
         # Without a visitor or request id, every request counts as a new visitor.
-        visitors = [
-            traffic.digest(each.request.visitor or each.request.request or f"#{number}")
+        visitors, buckets = traffic.split(
+            each.request.visitor or each.request.request or f"#{number}"
             for number, each in enumerate(pending, first)
-        ]
-        buckets = [traffic.bucket_of(visitor) for visitor in visitors]
+        )
         exclude: tuple[str, ...] = ()
         if request.slots == 1 and not request.exclude:
             users = [each.user for each in pending]

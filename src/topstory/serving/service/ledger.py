@@ -109,9 +109,10 @@ class Ledger:
                 applied.append((entry, pending.decided))
             else:
                 applied.append((entry, None))
+        head = self.journal.head
         self.state.apply(applied, self._start)
-        self.state.mark = self.journal.head.mark
-        self._head_file.write(self.journal.head)
+        self.state.mark = head.mark
+        self._head_file.write(head)
         if self.on_applied is not None:
             self.on_applied(batch)
 

@@ -12,6 +12,7 @@ from topstory.serving.journal.records import Decided
 from topstory.serving.service.remote_lookups import RemoteLookups
 
 TRIM_INTERVAL = 16  # decisions between two attempts to drop the oldest
+PLAIN_BYTES = 700  # of a decision for one article, without its context
 
 
 class PendingDecision(msgspec.Struct, gc=False):  # there are many: a collection would visit each
@@ -27,10 +28,8 @@ class PendingDecision(msgspec.Struct, gc=False):  # there are many: a collection
 
 def size_of(decided: Decided) -> int:
     """The bytes that a decision takes in memory, about."""
-    size = 700 + len(decided.user)
-    if decided.exclude or decided.ranking:
-        size += sum(60 + len(article) for article in (*decided.exclude, *decided.ranking))
-    return size
+    named = (*decided.exclude, *decided.ranking)
+    return PLAIN_BYTES + len(decided.user) + sum(60 + len(article) for article in named)
 
 
 def from_journal(found: Found) -> PendingDecision:
@@ -58,11 +57,15 @@ class RecentDecisions:
 
     def add(self, pending: PendingDecision) -> None:
         """Keep a new decision, on its way to the journal."""
-        self._by_number[pending.number] = pending
-        self.bytes += size_of(pending.decided)
-        if pending.decided.request is not None:
-            self._by_request[pending.decided.request] = pending
-        if not pending.number % TRIM_INTERVAL:  # not each time: fetching the oldest takes time
+        number, decided = pending.number, pending.decided
+        self._by_number[number] = pending
+        if decided.exclude or decided.ranking:
+            self.bytes += size_of(decided)
+        else:  # the same, without a call
+            self.bytes += PLAIN_BYTES + len(decided.user)
+        if decided.request is not None:
+            self._by_request[decided.request] = pending
+        if not number % TRIM_INTERVAL:  # not each time: fetching the oldest takes time
             self._trim(pending.at)
 
     def find(self, number: int) -> PendingDecision | None:

@@ -152,7 +152,8 @@ class Pool:
     def learn(self) -> None:
         """Teach the policy what was shown and paid since the last time."""
         if self._updates.slots:
-            self._announce(self._updates.slots)
+            if self.sketches:
+                self._announce(self._updates.slots)
             self._updates.apply(self.policy.model)
 
     def _announce(self, slots: Iterable[int]) -> None:

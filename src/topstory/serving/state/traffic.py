@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
 from hashlib import blake2b
 
 import numpy as np
@@ -28,7 +30,8 @@ class Traffic:
     def __init__(self, config: TrafficConfig, pool: str, secret: str | None = None) -> None:
         self.shares: Floats = np.array([config.learning, config.deployment, config.uniform])
         self.teaches = (True, False, config.uniform_teaches)
-        self._edges = np.cumsum(self.shares).tolist()
+        # Where one bucket ends and the next begins, in the order of their codes.
+        self._edges: list[float] = np.cumsum(self.shares)[:UNIFORM].tolist()
         if config.uniform == 0:
             self._edges[DEPLOYMENT] = 1.0  # without a rounding error
         salt = blake2b(pool.encode(), digest_size=16).digest()  # pools split independently
@@ -37,17 +40,19 @@ class Traffic:
 
     def digest(self, visitor: str) -> bytes:
         """The visitor's pseudonym: without the secret, it cannot be found from the id."""
-        hashed = self._hash.copy()
-        hashed.update(visitor.encode())
-        return hashed.digest()
+        return self.split([visitor])[0][0]
 
     def bucket(self, visitor: str) -> int:
         """The bucket's number, by the visitor's id, or the request's where visitors have none."""
-        return self.bucket_of(self.digest(visitor))
+        return self.split([visitor])[1][0]
 
-    def bucket_of(self, digest: bytes) -> int:
-        """The bucket of a pseudonym."""
-        place = (int.from_bytes(digest, "little") >> 11) * 2.0**-53  # in [0, 1)
-        if place < self._edges[LEARNING]:
-            return LEARNING
-        return DEPLOYMENT if place < self._edges[DEPLOYMENT] else UNIFORM
+    def split(self, visitors: Iterable[str]) -> tuple[list[bytes], list[int]]:
+        """The pseudonyms and buckets of some visitors."""
+        digests, buckets = [], []
+        for visitor in visitors:  # for every decision: so with few calls
+            hashed = self._hash.copy()
+            hashed.update(visitor.encode())
+            digests.append(digest := hashed.digest())
+            place = (int.from_bytes(digest, "little") >> 11) * 2.0**-53  # in [0, 1)
+            buckets.append(bisect_right(self._edges, place))
+        return digests, buckets

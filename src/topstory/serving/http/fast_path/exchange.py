@@ -44,14 +44,8 @@ class FastRoutes:
         self.routes = {path.encode(): (path, route) for path, route in routes.items()}
         self.cors = cors
         self.requests = requests
-        self._headers: Headers = []
-        self._head = b""
-
-    def success_head(self, headers: Headers) -> bytes:
-        """The head of a 200 response; uvicorn makes a new list of headers when the date changes."""
-        if headers is not self._headers or not self._head:
-            self._headers, self._head = headers, response_head(200, headers)
-        return self._head
+        self.headers: Headers | None = None  # uvicorn makes a new list when the date changes
+        self.success_head = b""  # with these headers
 
 
 def response_head(status: int, headers: Headers) -> bytes:
@@ -141,11 +135,6 @@ class FastExchange:
             return None
         return KnownHead(self.path, self._route, self.key, len(self.body))
 
-    def grant(self, answer: Any) -> None:
-        """Send the answer."""
-        head = self._routes.success_head(self._connection.server_state.default_headers)
-        self._send(200, head, _encoder.encode(answer))
-
     def refuse(self, error: ApiError) -> None:
         """Send an error."""
         headers = [
@@ -155,19 +144,24 @@ class FastExchange:
         if (b"connection", b"close") in headers:
             headers.remove((b"connection", b"close"))
             self.keep_alive = False
-        self._send(
-            error.status, response_head(error.status, headers), _encoder.encode(error.answer)
-        )
+        self.grant(error.answer, error.status, response_head(error.status, headers))
 
-    def _send(self, status: int, head: bytes, content: bytes) -> None:
+    def grant(self, answer: Any, status: int = 200, head: bytes | None = None) -> None:
+        """Send the answer, or what takes its place with another status and head."""
         if self.response_complete:
             return
-        self._routes.requests.count(self.path, status, monotonic() - self._began)
         self.response_started = self.response_complete = True
-        connection = self._connection
+        routes, connection = self._routes, self._connection
+        routes.requests.count(self.path, status, monotonic() - self._began)
         transport = connection.transport
         if self.disconnected or transport.is_closing():
             return
+        content = _encoder.encode(answer)
+        if head is None:
+            headers = connection.server_state.default_headers
+            if headers is not routes.headers:
+                routes.headers, routes.success_head = headers, response_head(200, headers)
+            head = routes.success_head
         # Head and body in one packet.
         if self.keep_alive:
             transport.write(b"%b%d\r\n\r\n%b" % (head, len(content), content))

@@ -86,13 +86,22 @@ class GuardedProtocol(TimedProtocol):
         if self._held:  # it came before reading was paused
             self._hold(self._held[self._held_from :] + data, 0)
             return
-        free = not self._framing.in_message and not self._unanswered
-        if free and not self._reserve and self._handle_known(data):
-            return
-        if self._consume(data, 0) and free and not self._framing.in_message:
-            exchange = self.cycle
-            if isinstance(exchange, FastExchange):
-                self._heads.remember(data, self.headers, exchange)
+        framing, cycle = self._framing, self.cycle
+        free = not framing.in_message and (cycle is None or cycle.response_complete)
+        if free and not self._reserve:
+            found = self._heads.find(data)
+            if found is not None:
+                assert self.fast_routes is not None
+                head, body = found
+                path, route, key, _ = head  # the key was checked when the head was first seen
+                self._deadline, now = None, monotonic()
+                self.cycle = exchange = FastExchange(self, self.fast_routes, path, route, True, now)
+                route.begin(key, body, now, exchange)
+                return
+        if self._consume(data, 0) and free and not framing.in_message:
+            cycle = self.cycle
+            if isinstance(cycle, FastExchange):
+                self._heads.remember(data, self.headers, cycle)
 
     def _consume(self, data: bytes, start: int) -> bool:
         """Parse up to the end of a request, and hold the rest; whether all was parsed well."""
@@ -144,20 +153,6 @@ class GuardedProtocol(TimedProtocol):
         self._consume(data, start)
         if not self._held and not self.transport.is_closing():
             self.flow.resume_reading()
-
-    def _handle_known(self, data: bytes) -> bool:
-        """Handle `data` if it is exactly one request with a head known on this connection."""
-        found = self._heads.find(data)
-        if found is None:
-            return False
-        head, body = found
-        assert self.fast_routes is not None
-        self._deadline = None
-        path, route, key, _ = head  # the key was checked when the head was first seen
-        now = monotonic()
-        self.cycle = exchange = FastExchange(self, self.fast_routes, path, route, True, now)
-        route.begin(key, body, now, exchange)
-        return True
 
     def on_message_begin(self) -> None:
         """A request begins."""
