@@ -29,6 +29,7 @@ def learn_log(
         weights: (n,) how often each event counts; None: once.
         progress: called with the number of events that were learned, now and then.
     """
+    policy.use_feature_model(log.feature_model, "the log")
     model = policy.model
     slots = model.add_all(log.articles)
     model.see(log.dimension)
@@ -46,6 +47,7 @@ def learn_log(
             done += _learned(model, *rest, None if weights is None else weights[done:stop])
             if done < stop:  # the next trial needs another form of the state
                 model.factorise()
+        policy.trials += stop - start
         if progress is not None:
             progress(stop - start)
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from topstory.explorers import Explorer, Greedy
 from topstory.explorers.explorer import WORK
+from topstory.feature_identity import same_feature_model
 from topstory.kernels import choice as kernel
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import Dense
@@ -66,6 +67,7 @@ class Policy:
         self.seed = index(seed)
         self.decisions = 0  # made so far: the number of the next one
         self.trials = 0  # learned from so far: some explorers explore less as they grow
+        self.feature_model: str | None = None  # that made the contexts it learned; None: unknown
         self._room: Dense | None = None
         self._form: type | None = None  # of the model's state that the room is for
 
@@ -176,7 +178,21 @@ class Policy:
         """An independent copy."""
         twin = type(self)(self.model.copy(), self.explorer, self.seed)
         twin.decisions, twin.trials = self.decisions, self.trials
+        twin.feature_model = self.feature_model
         return twin
+
+    def use_feature_model(self, identity: str | None, what: str) -> None:
+        """Take contexts of this feature model; FeatureModelMismatch if it learned another's.
+
+        A policy that has learned nothing yet belongs to the model from now on.
+
+        Args:
+            identity: of the model that made the contexts; None: unknown, which is not checked.
+            what: brings them, for the error: "the log".
+        """
+        same_feature_model([("the policy", self.feature_model), (what, identity)])
+        if not self.trials and identity is not None:
+            self.feature_model = identity
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one safetensors file, whole or not at all."""

@@ -26,7 +26,8 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
 def describe(policy: Policy) -> dict[str, Any]:
     """Everything except arrays and articles: what `build` needs to create the policy again."""
     model, explorer = policy.model, policy.explorer
-    return {
+    known = {} if policy.feature_model is None else {"feature_model": policy.feature_model}
+    return known | {
         "model": {"name": model.name, "parameters": model.parameters()},
         "callables": model.callables(),
         "explorer": {"name": explorer.name, "parameters": explorer.parameters()},
@@ -58,4 +59,5 @@ def build(described: dict[str, Any], arrays: Arrays, callables: Mapping[str, Any
     policy = Policy(model, explorer, described["seed"])
     policy.decisions = described["decisions"]
     policy.trials = described.get("trials", 0)  # not in files of the first version
+    policy.feature_model = described.get("feature_model")
     return policy

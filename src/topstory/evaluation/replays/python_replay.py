@@ -13,6 +13,7 @@ from topstory.events import EventLog
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots
 from topstory.kernels.replay import ReplaySums, kept, record, teaches
+from topstory.policies import Policy
 
 
 def replay_in_python(
@@ -31,6 +32,8 @@ def replay_in_python(
                 f"{type(policy).__name__} has no {method}"
             )
     trained = deepcopy(policy)
+    if isinstance(trained, Policy):
+        trained.use_feature_model(log.feature_model, "the log")
     greedy = getattr(trained, "greedy", None)
     if hasattr(trained, "add_article"):
         for article, features in log.articles.items():

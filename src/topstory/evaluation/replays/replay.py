@@ -79,6 +79,7 @@ def replay(
 
     Raises:
         NotFiniteError: a score was not a number.
+        FeatureModelMismatch: the policy learned contexts of another feature model than the log's.
 
     >>> import topstory as ts
     >>> random = np.random.default_rng(0)
@@ -160,6 +161,7 @@ def _replay_compiled(
     truth: TrueValue | None,
 ) -> tuple[Policy, ReplaySums, Slots]:
     trained = policy.copy()
+    trained.use_feature_model(log.feature_model, "the log")
     model = trained.model
     slots = model.add_all(log.articles)
     model.see(log.dimension)
