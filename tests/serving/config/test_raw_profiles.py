@@ -37,7 +37,9 @@ def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> 
             assert kept is not None
             (trained,) = builder.articles([profile])
             assert list(kept) == trained.tolist()  # or a trained article would be refused
-            await service.put_article("front", key, ArticleRequest(features=tuple(trained)))
+            await service.put_article(
+                "front", key, ArticleRequest(features=tuple(trained.tolist()))
+            )
         clicks = 0
         for visit in visits:
             made = await service.decide(DecideRequest(user=visit.profile))
