@@ -86,10 +86,10 @@ bench: develop $(KERNELS) ## Measure the speed of replay
 soak: develop ## Test the service at length: fifty kill -9, generated requests, ten minutes at half of capacity
 	@SOAK_KILLS=50 SOAK_EXAMPLES=300 SOAK_SECONDS=600 $(BIN)/pytest -q -rP tests/serving
 
-chaos: develop ## Test the service with faults at random: kill -9, pauses, a hung database, takeovers
+chaos: develop ## Test the service with faults at random: kill -9, pauses, full disks, a hung database, takeovers
 	@SOAK_KILLS=50 $(BIN)/pytest -q -rP tests/serving/test_kill.py
 	@CHAOS_SECONDS=600 CHAOS_SEED=$$$$ $(BIN)/pytest -q -rP tests/serving/test_random_faults.py
-	@CHAOS_SECONDS=600 $(BIN)/pytest -q -rP -m long tests/serving/test_chaos.py
+	@CHAOS_SECONDS=600 CHAOS_SEED=$$$$ $(BIN)/pytest -q -rP -m long tests/serving/test_chaos.py
 
 docs: develop ## Build the documentation into site/
 	@$(BIN)/mkdocs build --strict --quiet --site-dir site

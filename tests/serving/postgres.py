@@ -31,7 +31,8 @@ def database(server: str, name: str) -> Iterator[str]:
     """The URL of a fresh database on that server."""
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
-        try:
-            yield server.replace("/postgres?", f"/{name}?")
-        finally:
+    try:
+        yield server.replace("/postgres?", f"/{name}?")
+    finally:  # by a new connection: a test may have ended all
+        with psycopg.connect(server, autocommit=True) as connection:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

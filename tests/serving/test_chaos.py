@@ -20,6 +20,7 @@ import psycopg
 import pytest
 from tests.serving.journal.test_postgres import folded
 from tests.serving.journal.test_takeover import hung
+from tests.serving.journal.test_unwritable import no_room
 from tests.serving.making import config, visitor
 from tests.serving.processes import Served, eventually
 
@@ -31,6 +32,7 @@ from topstory.serving.journal.records import Paid
 from topstory.serving.upkeep.verification import verify
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "20"))  # `make chaos` sets 600
+SEED = int(os.environ.get("CHAOS_SEED", "4"))
 CLIENTS = 8
 HASTY = "from topstory.serving.journal import postgres\npostgres.LEASE_SECONDS = 2.0"
 
@@ -127,7 +129,43 @@ def owner_killed(pair: Pair) -> None:
     pair.owner.start()
 
 
-FAULTS = (disconnected, database_hangs, owner_paused, owner_killed)
+def database_full(pair: Pair) -> None:
+    """The disk of its tables is full: it refuses every commit, and says so."""
+    with psycopg.connect(pair.url, autocommit=True) as connection:
+        connection.execute(
+            "CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "RAISE EXCEPTION 'could not extend file: No space left on device' "
+            "USING ERRCODE = 'disk_full'; END $$"
+        )
+        connection.execute(
+            "CREATE TRIGGER full_disk AFTER INSERT ON topstory.journal EXECUTE FUNCTION full_disk()"
+        )
+        time.sleep(1.5)
+        connection.execute("DROP TRIGGER full_disk ON topstory.journal")
+
+
+def database_crashes(pair: Pair) -> None:
+    """As when it can write its log no further: it ends all sessions, and recovers."""
+    hung(pair.url)[-1].kill()
+    eventually(lambda: answers(pair.url), 60)
+
+
+def answers(url: str) -> bool:
+    with suppress(psycopg.OperationalError), psycopg.connect(url):
+        return True
+    return False
+
+
+def owner_disk_full(pair: Pair) -> None:
+    """The owner's own disk: snapshots fail, but the journal is elsewhere."""
+    with no_room(pair.owner):
+        time.sleep(1.5)
+
+
+FAULTS = (
+    *(disconnected, database_hangs, database_full, database_crashes),
+    *(owner_paused, owner_killed, owner_disk_full),
+)
 
 
 @pytest.mark.long
@@ -136,13 +174,15 @@ def test_what_an_owner_and_a_standby_acknowledge_counts_once(tmp_path: Path, url
     visitors, happened = Visitors(pair), Counter[str]()
 
     async def chaos() -> None:
-        random, end = np.random.default_rng(4), time.monotonic() + SECONDS
+        random, end = np.random.default_rng(SEED), time.monotonic() + SECONDS
+        deck: list[int] = []  # all of them in random order, and then again
         while time.monotonic() < end or len(happened) < len(FAULTS):
             enough = len(visitors.acknowledged) + 20
             async with asyncio.timeout(60):
                 while len(visitors.acknowledged) < enough:
                     await asyncio.sleep(0.01)
-            fault = FAULTS[random.integers(len(FAULTS))]
+            deck = deck or random.permutation(len(FAULTS)).tolist()
+            fault = FAULTS[deck.pop()]
             happened[fault.__name__] += 1
             await asyncio.to_thread(fault, pair)
 

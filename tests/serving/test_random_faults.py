@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from tests.serving.journal.test_unwritable import no_room
 from tests.serving.making import visitor
 from tests.serving.processes import Served
 
@@ -96,6 +97,17 @@ class Site:
             other.execute("ROLLBACK")
         other.close()
 
+    def fill_disk(self) -> None:
+        """No file can grow beyond somewhere in the last commits; it may die in that moment."""
+        log = self.served.data / "journal.sqlite-wal"
+        room = log.stat().st_size if log.exists() else 0
+        with no_room(self.served, self.random.choice((0, room - 5_000, room + 20_000))):
+            time.sleep(self.random.uniform(0.1, 1.0))
+            if dies := self.random.random() < 0.3:
+                self.served.end(signal.SIGKILL)
+        if dies:
+            self.served.start()
+
     def strangers(self) -> None:
         """Hostile requests, and connections that are never used."""
         for data in HOSTILE:
@@ -111,7 +123,7 @@ class Site:
     def fault(self) -> None:
         """The next one: all of them in random order, and then again."""
         if not self._deck:
-            self._deck = [self.kill, self.pause, self.hang_journal, self.strangers]
+            self._deck = [self.kill, self.pause, self.hang_journal, self.fill_disk, self.strangers]
             if self.served.workers():
                 self._deck += [self.pause_worker, self.kill_worker]
             self.random.shuffle(self._deck)
@@ -189,7 +201,7 @@ async def under_faults(site: Site, visitors: Visitors) -> Stats:
     """The state at the end."""
     clients = [asyncio.create_task(visitors.visit()) for _ in range(CLIENTS)]
     end = time.monotonic() + SECONDS / 2
-    while time.monotonic() < end or site.done.total() < 4:
+    while time.monotonic() < end or site.done.total() < 5:
         await asyncio.sleep(site.random.uniform(0.05, 0.5))
         await asyncio.to_thread(site.fault)
     visitors.over = True

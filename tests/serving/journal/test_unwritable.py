@@ -6,7 +6,7 @@ import asyncio
 import resource
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -20,6 +20,8 @@ from topstory.serving.api.errors import ApiError, Unavailable
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.config.schema import Config
 from topstory.serving.journal import group_commit
+from topstory.serving.journal.chain import Head
+from topstory.serving.journal.head_file import HeadFile
 from topstory.serving.service.service import Service
 
 USER = (0.2, 0.3, 0.5, 1.0)
@@ -129,14 +131,15 @@ async def recovered(service: Service) -> None:
 
 
 @contextmanager
-def no_room(served: Served) -> Iterator[None]:
-    """The process that keeps the journal can make no file longer than it is, as on a full disk."""
+def no_room(served: Served, room: int = 0) -> Iterator[None]:
+    """The process that keeps the journal can write nothing beyond so many bytes of a file."""
     assert served.process is not None
     process = psutil.Process(served.process.pid)
     before = process.rlimit(resource.RLIMIT_FSIZE)
-    process.rlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    process.rlimit(resource.RLIMIT_FSIZE, (max(0, room), before[1]))
     yield
-    process.rlimit(resource.RLIMIT_FSIZE, before)
+    with suppress(psutil.NoSuchProcess):
+        process.rlimit(resource.RLIMIT_FSIZE, before)
 
 
 def ready(served: Served) -> bool:
@@ -199,3 +202,13 @@ def test_a_state_that_could_not_follow_the_journal_is_not_shown(tmp_path: Path) 
         served.start()
         with ts.Client(served.url, served.key, timeout=60) as again:
             assert again.stats().pools["front"].shows == 1  # the journal has it
+
+
+def test_a_note_of_the_last_commit_that_cannot_be_written_stops_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The journal may be elsewhere, and the commit is in it."""
+    with closing(HeadFile(Path("/dev/full"))) as file:
+        for number in range(3):
+            file.write(Head(number, bytes(16)))
+    assert caplog.text.count("No space left on device") == 1

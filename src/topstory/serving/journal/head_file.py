@@ -1,12 +1,13 @@
 """The last batch that was committed, in a file beside the journal.
 
 A database that lost its last records, such as a replica that was promoted too early, looks whole by
-itself. This file shows that it is not. It is not synced: after a power cut it may be older than the
-journal, which does no harm.
+itself. This file shows that it is not. It is not synced: after a power cut, or if it could not be
+written, it may be older than the journal, which does no harm.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from struct import Struct
@@ -17,6 +18,8 @@ from topstory.serving.journal.chain import MARK_BYTES, Head
 HEAD = "head"  # its name in the data folder
 _HEAD = Struct(f"<q{MARK_BYTES}s")
 _CHECKSUM = Struct("<I")
+
+log = logging.getLogger("topstory.serving")
 
 
 class HeadFile:
@@ -32,11 +35,21 @@ class HeadFile:
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._failed = False  # whether the last write did
 
     def write(self, head: Head) -> None:
-        """Replace what it says; a killed process leaves the old or the new."""
+        """Replace what it says, if the disk takes it; a killed process leaves the old or the new.
+
+        The batch is in the journal, which may be elsewhere: that must not fail with this file.
+        """
         packed = _HEAD.pack(*head)
-        os.pwrite(self._file, packed + _CHECKSUM.pack(crc32(packed)), 0)
+        try:
+            os.pwrite(self._file, packed + _CHECKSUM.pack(crc32(packed)), 0)
+            self._failed = False
+        except OSError as error:
+            if not self._failed:
+                log.error("could not note the last commit in the file `head`: %s", error)
+            self._failed = True
 
     def close(self) -> None:
         """Close the file."""
