@@ -238,7 +238,8 @@ def test_an_archive_that_kill_9_interrupts_loses_nothing_and_has_nothing_twice(
     assert len({(event.timestamp, *event.user) for event in events}) == len(events) > 0
     counts = stats.pools["front"]
     assert len(events) + len(left) == counts.shows
-    total = sum(event.payoff for event in events) + sum(payoff or 0 for _, payoff in left)
+    paid = [payoff.record.payoff for _, payoff in left if payoff is not None]
+    total = sum(event.payoff for event in events) + sum(paid)
     assert total == counts.payoff
     assert 0 <= total - sum(load.acknowledged.values()) <= sum(load.unknown.values())
     # Either snapshot and the journal after it make the same state. There may be a third one: that

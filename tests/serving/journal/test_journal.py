@@ -5,12 +5,15 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import time
+from itertools import count
 from pathlib import Path
 
 import pytest
 from tests.serving.making import Made, add_articles, config, folded, run
 
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.journal import clock_file
 from topstory.serving.journal.clock import MAX_JUMP, SECOND, Clock, as_datetime
 from topstory.serving.journal.journal import JournalError
 from topstory.serving.journal.records import ClockSet, Entry, Paid
@@ -115,7 +118,7 @@ def test_an_operator_can_set_the_journals_time_back(
     assert made.service.clock.ahead > DAY - 3600 * SECOND
     made.crash()
     before = Clock().now()
-    folder = open_folder(settings, StartOptions(set_clock_back=True))
+    folder = open_folder(settings, StartOptions(set_clock=True))
     assert before <= folder.state.at <= Clock().now()
     assert [type(e.record) for e, _ in folder.journal.read()][-1] is ClockSet
     folder.close()
@@ -123,6 +126,56 @@ def test_an_operator_can_set_the_journals_time_back(
     assert made.service.clock.ahead < 3600 * SECOND
     made.crash()
     assert folded(settings).at == made.service.state.at
+
+
+@pytest.mark.parametrize("rebooted", [False, True])
+def test_a_start_with_a_clock_far_ahead_does_not_follow_it(
+    rebooted: bool,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the steady clock, or after a reboot by how long a service may have been down."""
+    settings = config(tmp_path, journal={"downtime_hours": 48})
+
+    async def embargoed(service: Service) -> None:
+        await service.put_article("front", "now", ArticleRequest())
+        later = ArticleRequest(begins=as_datetime(service.clock.now() + DAY // 2))
+        await service.put_article("front", "later", later)
+
+    run(settings, embargoed)
+    if rebooted:
+        boots = count()
+        monkeypatch.setattr(clock_file, "_boot", lambda: f"boot {next(boots)}")
+    true = time.time_ns
+
+    def at_a_start(jump: int) -> tuple[tuple[str, ...], int]:
+        """What is shown, and how far the journal's time is behind, if the clock jumped so far."""
+        monkeypatch.setattr(time, "time_ns", lambda: true() + 1_000 * jump)
+
+        async def work(service: Service) -> tuple[tuple[str, ...], int]:
+            made = await service.decide(DecideRequest(user=USER, slots=2))
+            return made.ranking, service.clock.behind
+
+        return run(settings, work)
+
+    shown, behind = at_a_start(3 * DAY)
+    assert shown == ("now",)
+    assert behind > 2.9 * DAY
+    assert "restart once with --set-clock" in caplog.text
+    assert at_a_start(0) == (("now",), 0)  # it was wrong for a while: nothing to do
+    shown, behind = at_a_start(DAY)
+    if rebooted:  # nobody can tell
+        assert (len(shown), behind) == (2, 0)
+        return
+    assert shown == ("now",)
+    # It is right, says the operator.
+    folder = open_folder(settings, StartOptions(set_clock=True))
+    assert [type(e.record) for e, _ in folder.journal.read()][-1] is ClockSet
+    folder.close()
+    shown, behind = at_a_start(DAY)
+    assert (len(shown), behind) == (2, 0)
+    assert folded(settings).number > 0
 
 
 def test_another_process_that_comes_and_goes_leaves_the_log_of_commits_alone(

@@ -149,11 +149,11 @@ def test_a_visitor_teaches_so_many_times_an_hour(tmp_path: Path) -> None:
         for _ in range(30):
             await service.decide(asked)
         await service.decide(DecideRequest(user=user, visitor="ann"))
-        return service.state.pools["front"].policy.decisions, service.front.take_outliers()
+        return service.state.pools["front"].policy.decisions, service.sequencer.influence.take()
 
-    decisions, outliers = run(settings(tmp_path, {"visitor_decisions": 10}), work)
+    decisions, bounded = run(settings(tmp_path, {"visitor_decisions": 10}), work)
     assert decisions == 11
-    assert outliers["visitor"] == 20
+    assert bounded["visitor"] == 20
 
 
 def test_a_folder_begun_without_bounds_goes_on_without_them(tmp_path: Path) -> None:
@@ -204,4 +204,4 @@ def test_out_of_range_inputs_are_counted(tmp_path: Path) -> None:
                 await service.feedback(FeedbackRequest(decision=made.decision, payoff=payoff))
         return service.front.take_outliers()
 
-    assert run(settings(tmp_path, {}), work) == {"context": 1, "payoff": 2, "visitor": 0}
+    assert run(settings(tmp_path, {}), work) == {"context": 1, "payoff": 2}

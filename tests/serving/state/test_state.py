@@ -11,7 +11,7 @@ from tests.serving.making import D, M, Made, add_articles, config, run, visitor,
 import topstory as ts
 from topstory.policies.registry import REGISTRY
 from topstory.serving.config.schema import TrafficConfig
-from topstory.serving.journal.records import ArticleFacts, Decided
+from topstory.serving.journal.records import ArticleFacts, Decided, Paid
 from topstory.serving.service.service import Service
 from topstory.serving.state.decider import Decider
 from topstory.serving.state.pool import Pool
@@ -48,7 +48,7 @@ def test_what_is_learned_and_decided_together_is_as_one_by_one(name: str) -> Non
             plain.shown(user, article)
             if random.random() < 0.5:
                 payoff = float(random.normal())
-                together.pay(decided, 99, payoff)
+                together.pay(decided, Paid(99, payoff))
                 plain.paid(user, article, payoff)
         together.learn()
         decider = Decider(together, Traffic(TrafficConfig(), "front"))

@@ -51,8 +51,8 @@ def copied(folder: Path) -> tuple[State, list[tuple[Decided, float | None]], int
     try:
         state = recover(journal, Snapshots(folder / "snapshots"), Starts(folder / "start"), 4)
         decided = [
-            (entry.record, payoff)
-            for entry, payoff in journal.history(FOREVER)
+            (entry.record, paid.record.payoff if paid else None)
+            for entry, paid in journal.history(FOREVER)
             if isinstance(entry.record, Decided)
         ]
         return state, decided, journal.pruned()

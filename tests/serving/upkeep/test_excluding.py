@@ -13,6 +13,7 @@ from tests.cli.running import run as run_command
 from tests.serving.making import Made, add_articles, config, visitor
 from tests.serving.processes import as_toml
 
+import topstory as ts
 from topstory.serving.api.messages import Acknowledged, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import as_datetime
@@ -164,3 +165,23 @@ def test_the_command_excludes_and_says_what(tmp_path: Path) -> None:
     result = run_command("exclude", "--config", path, "--key", "web", status=1)
     assert "another process serves from this folder" in " ".join(result.output.split())
     held.crash()
+
+
+def test_an_export_leaves_out_what_was_excluded(tmp_path: Path) -> None:
+    """A decision with its event; a payoff as if none had come."""
+    settings = config(tmp_path / "data")
+    begun(settings)
+    exclude(settings, key="evil")
+    exclude(settings, key="web-feedback")
+    done = run_command("export-journal", settings.data, tmp_path / "log", "--unfinished")
+    said = " ".join(done.output.split())
+    assert "Wrote 80 events" in said
+    assert "left out 40 decisions that an operator excluded" in said
+    assert "payoffs that an operator excluded" in said
+    log, state = ts.EventLog.read(tmp_path / "log"), opened(settings)
+    tally = state.pools["front"].tally
+    assert len(log) == sum(map(sum, tally.shows)) == 80
+    assert sum(event.payoff for event in log) == sum(map(sum, tally.payoff)) == 0
+    exclude(settings, since=as_datetime(0))
+    run_command("export-journal", settings.data, tmp_path / "no", "--unfinished", status=1)
+    assert not (tmp_path / "no").exists()

@@ -46,8 +46,8 @@ def test_the_exported_journal_is_the_log_of_what_happened(tmp_path: Path) -> Non
     run(settings, a_little_history)
     made = Made(settings)
     decided = [
-        (entry, payoff or 0.0)
-        for entry, payoff in made.folder.journal.history(10**9)
+        (entry, paid.record.payoff if paid else 0.0)
+        for entry, paid in made.folder.journal.history(10**9)
         if isinstance(entry.record, Decided)
     ]
     exported = export(made.folder.journal, tmp_path / "all", "front")

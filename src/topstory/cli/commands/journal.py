@@ -37,7 +37,7 @@ def export_journal(
     """Export the journal of a service as a log that `topstory replay` reads.
 
     The service may be running. An existing log in OUT is replaced. If the export fails, it stays
-    as it was.
+    as it was. What `topstory exclude` excluded is left out, and counted.
     """
     from topstory.cli.output.consoles import print_json, print_line
     from topstory.cli.output.numbers import count
@@ -57,12 +57,17 @@ def export_journal(
     if json:
         print_json(report)
         return
-    waiting = (
-        f"; left out {count(report.open, 'decision')} that can still receive feedback"
-        if report.open
-        else ""
-    )
-    print_line(f"Wrote {count(report.events, 'event')} to {out}{waiting}")
+    left_out = [
+        f"{count(number, what)} that {why}"
+        for number, what, why in (
+            (report.open, "decision", "can still receive feedback"),
+            (report.excluded, "decision", "an operator excluded"),
+            (report.excluded_payoffs, "payoff", "an operator excluded"),
+        )
+        if number
+    ]
+    more = f"; left out {', '.join(left_out)}" if left_out else ""
+    print_line(f"Wrote {count(report.events, 'event')} to {out}{more}")
 
 
 def backup_journal(

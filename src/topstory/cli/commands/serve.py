@@ -45,12 +45,13 @@ def serve(
             help="Start though the journal has lost its last records, and record the loss in it.",
         ),
     ] = False,
-    set_clock_back: Annotated[
+    set_clock: Annotated[
         bool,
         typer.Option(
+            "--set-clock",
             "--set-clock-back",
-            help="If the journal's time is ahead of the system clock, set it back, and record that "
-            "in the journal.",
+            help="If the journal's time does not agree with the system clock, set it to that, and "
+            "record so in the journal.",
         ),
     ] = False,
     check_config: Annotated[
@@ -86,5 +87,5 @@ def serve(
     from topstory.serving.server import serve as run
     from topstory.serving.state.data_folder import StartOptions
 
-    options = StartOptions(standby, accept_lost_tail, set_clock_back)
+    options = StartOptions(standby, accept_lost_tail, set_clock)
     run(settings, lambda line: typer.echo(line), options)

@@ -175,8 +175,9 @@ class Stats(msgspec.Struct, frozen=True):
     outliers: Annotated[
         dict[str, int],
         Meta(
-            description="since the start: contexts and payoffs refused as out of range, and "
-            "decisions not learned from because the visitor had too many"
+            description="since the start: contexts and payoffs refused as out of range; and what "
+            "was not learned from, or with less weight, since the visitor or the key had too many "
+            "or the context was too long (`leverage`)"
         ),
     ] = {}
 

@@ -110,6 +110,15 @@ class JournalConfig(Section, frozen=True):
         Positive | None,
         Meta(description="decisions older than this are moved to log folders; not set: never"),
     ] = None
+    downtime_hours: Annotated[
+        Positive,
+        Meta(
+            description="after a reboot or on another machine, a start follows the system clock "
+            "up to so long after the last sign of life; beyond, it may be wrong, and "
+            "`topstory serve --set-clock` is needed. Without a reboot it follows only what the "
+            "machine's steady clock confirms"
+        ),
+    ] = 72.0
     lock_seconds: Annotated[
         float,
         Meta(
@@ -158,6 +167,14 @@ class LimitsConfig(Section, frozen=True):
             "constant; no bound for a data folder of version 0.1"
         ),
     ] = None
+    taught_norm: Annotated[
+        Positive | None,
+        Meta(
+            description="longer contexts are accepted, but a linear model learns from them with "
+            "the weight (taught_norm / length)²: the leverage xᵀA⁻¹x of one decision is at most "
+            "taught_norm² / ridge. Not set: as `context_norm`"
+        ),
+    ] = None
     payoffs: Annotated[
         tuple[float, float] | None,
         Meta(
@@ -168,8 +185,8 @@ class LimitsConfig(Section, frozen=True):
     visitor_decisions: Annotated[
         PositiveInt,
         Meta(
-            description="decisions per visitor and hour that teach the model; more are answered, "
-            "but not learned from"
+            description="decisions per visitor and hour that teach the model, over all workers; "
+            "more are answered, but not learned from"
         ),
     ] = 100
     remembered: Annotated[
@@ -216,6 +233,13 @@ class KeyConfig(Section, frozen=True):
     roles: Annotated[tuple[Role, ...], Meta(min_length=1, description="what the key may do")] = (
         ROLES
     )
+    taught_per_hour: Annotated[
+        PositiveInt | None,
+        Meta(
+            description="decisions and payoffs of this key that teach a pool's model in an hour, "
+            "so many of each; more are answered, but not learned from. Not set: no cap"
+        ),
+    ] = None
 
 
 class Config(Section, frozen=True):

@@ -53,10 +53,11 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     async def outliers(self) -> dict[str, int]:
-        """Inputs that were out of range, by kind, in all processes."""
+        """What was out of range or above a cap, by kind, in all processes."""
         if self._gather is not None:
             await self._gather()
         self._requests.outliers.update(self._service.front.take_outliers())
+        self._requests.outliers.update(self._service.sequencer.influence.take())
         return dict(self._requests.outliers)
 
     def collect(self) -> Iterator[Metric]:
@@ -158,7 +159,7 @@ class Metrics(Collector):
     def _outliers(self) -> Iterator[Metric]:
         counted = CounterMetricFamily(
             "topstory_outliers",
-            "contexts and payoffs out of range, refused; decisions of visitors above their cap",
+            "contexts and payoffs out of range, refused; what a cap kept from being learned",
             labels=["kind"],
         )
         for kind, count in self._requests.outliers.items():

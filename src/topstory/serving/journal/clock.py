@@ -25,11 +25,15 @@ class Clock:
     If the system clock is set back, this one goes on from where it was, at its ordinary pace,
     until the system clock has caught up. So feedback windows stay as long as promised. If it is
     set ahead by more than `MAX_JUMP` while the service runs, this one does not follow: the journal
-    would keep that time, though the system clock may be wrong. A start follows it.
+    would keep that time, though the system clock may be wrong. Nor does it follow at a start, if
+    the system clock is beyond what is expected, and some slack.
 
     >>> clock = Clock(after=2_000, wall=lambda: 1_000, steady=lambda: 0)
     >>> clock.now(), clock.ahead
     (2000, 1000)
+    >>> late = Clock(2_000, lambda: 999 * SECOND, lambda: 0, expected=(3_000, 60 * SECOND))
+    >>> late.now(), late.behind // SECOND
+    (3000, 998)
     """
 
     def __init__(
@@ -37,13 +41,21 @@ class Clock:
         after: int = 0,
         wall: Callable[[], int] | None = None,
         steady: Callable[[], int] | None = None,
+        expected: tuple[int, int] | None = None,
     ) -> None:
-        """Args: the first time, and clocks in microseconds other than the system's."""
+        """Args: the first time, clocks in microseconds other than the system's, and what to expect.
+
+        `expected`: what time it should be, and by how much more the system clock is followed.
+        """
         # In nanoseconds, as the system's: every request asks them, without a call in between.
         self._wall = time.time_ns if wall is None else lambda: wall() * 1000
         self._steady = _steady if steady is None else lambda: steady() * 1000
-        self._last, self._at = max(after, self._wall() // 1000), self._steady() // 1000
-        self._held = False  # whether the system clock was last seen too far ahead
+        first = self._wall() // 1000
+        # Whether the system clock was last seen too far ahead.
+        self._held = expected is not None and first > sum(expected)
+        if expected is not None and self._held:
+            first = expected[0]
+        self._last, self._at = max(after, first), self._steady() // 1000
 
     def now(self) -> int:
         """The time."""
@@ -60,7 +72,7 @@ class Clock:
         if not self._held:
             log.error(
                 "the system clock jumped %d seconds ahead: the journal's time does not follow. If "
-                "the clock is right now, restart the service",
+                "the clock is right now, restart the service once with --set-clock",
                 jump // SECOND,
             )
         self._held = True
@@ -75,6 +87,11 @@ class Clock:
         """How far this time is behind the system clock, which it did not follow."""
         now, wall = self.now(), self._wall() // 1000
         return wall - now if wall - now > MAX_JUMP else 0
+
+
+def steady_now() -> int:
+    """Microseconds of a clock that nobody sets; it begins anew with the machine."""
+    return _steady() // 1000
 
 
 @lru_cache(maxsize=64)  # all decisions that are made together expire together

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from topstory.serving.journal.records import Decided, Entry
+from topstory.serving.journal.records import Decided, Entry, Excluded, Paid
 
 if TYPE_CHECKING:
     from topstory.serving.journal.chain import Head
@@ -25,6 +25,14 @@ class JournalLost(JournalError):
 
 class JournalOwned(JournalError):
     """Another service owns the journal."""
+
+
+class Payoff(NamedTuple):
+    """The payoff of a decision, in its place."""
+
+    number: int
+    at: int
+    record: Paid
 
 
 TAKEN_OVER = "another service has taken over this journal: restart this one"
@@ -96,8 +104,12 @@ class Journal(Protocol):
         """
         ...
 
-    def history(self, before: int) -> Iterator[tuple[Entry, float | None]]:
+    def history(self, before: int) -> Iterator[tuple[Entry, Payoff | None]]:
         """All records below that number but payoffs; a decision comes with its payoff, if any."""
+        ...
+
+    def exclusions(self) -> list[Excluded]:
+        """What operators excluded, in order."""
         ...
 
     def check(self) -> int:

@@ -65,7 +65,7 @@ class Decided(Record, frozen=True):
     propensity: float  # over the whole traffic mix
     expires: int
     model_version: int  # the last record that the policy had learned from
-    teaches: bool
+    teaches: bool | float  # whether the policy learns from it, or the weight, below 1
     ranking: tuple[str, ...] = ()  # empty: the article alone
     exclude: tuple[str, ...] = ()
     request: str | None = None
@@ -84,6 +84,7 @@ class Paid(Record, frozen=True):
     decision: int
     payoff: float
     key: str = ""  # the name of the API key that reported it
+    teaches: bool = True  # whether the policy learns from it
 
 
 class TailLost(Record, frozen=True):
@@ -130,6 +131,6 @@ def decode(body: bytes) -> AnyRecord:
     """The record that `encode` wrote.
 
     >>> decode(encode(Paid(7, 1.0)))
-    Paid(decision=7, payoff=1.0, key='')
+    Paid(decision=7, payoff=1.0, key='', teaches=True)
     """
     return _decoder.decode(body)

@@ -10,8 +10,16 @@ from typing import Any
 import msgspec
 
 from topstory.serving.journal.chain import ChainCheck, Head, checksum, mark_of
-from topstory.serving.journal.journal import DamagedJournal, Found
-from topstory.serving.journal.records import AnyRecord, Decided, Entry, Paid, decode, encode
+from topstory.serving.journal.journal import DamagedJournal, Found, Payoff
+from topstory.serving.journal.records import (
+    AnyRecord,
+    Decided,
+    Entry,
+    Excluded,
+    Paid,
+    decode,
+    encode,
+)
 
 # Placeholders are SQLite's question marks.
 LAST = "SELECT number, at FROM journal ORDER BY number DESC LIMIT 1"
@@ -25,6 +33,9 @@ LEFT JOIN journal AS p ON p.decision = d.number
 DECISION = f"{_FOUND} WHERE d.number = ? AND d.kind = 'Decided'"
 REQUEST = f"{_FOUND} WHERE d.request = ? AND d.at >= ? ORDER BY d.number DESC LIMIT 1"
 HISTORY = f"{_FOUND} WHERE d.decision IS NULL AND d.number < ? ORDER BY d.number"
+EXCLUSIONS = """
+SELECT j.number, j.at, j.body, j.crc FROM journal AS j WHERE j.kind = 'Excluded' ORDER BY j.number
+"""
 READ = """
 SELECT j.number, j.at, j.body, j.crc, d.number, d.at, d.body, d.crc, j.kind, j.decision, j.chain
 FROM journal AS j LEFT JOIN journal AS d ON d.number = j.decision
@@ -134,10 +145,16 @@ class SqlJournal(ABC):
         if chain is not None:
             chain.finish(end)
 
-    def history(self, before: int) -> Iterator[tuple[Entry, float | None]]:
+    def history(self, before: int) -> Iterator[tuple[Entry, Payoff | None]]:
         """All records below that number but payoffs; a decision comes with its payoff, if any."""
         for row in self._stream(self._compatible(HISTORY), before):
             yield Entry(row[0], row[1], _checked(*row[:4])), _payoff(*row[4:])
+
+    def exclusions(self) -> list[Excluded]:
+        """What operators excluded, in order."""
+        found = self._stream(self._compatible(EXCLUSIONS))
+        records = [_checked(*row) for row in found]
+        return [record for record in records if isinstance(record, Excluded)]
 
     def check(self) -> int:
         """Check every record, and the database itself: DamagedJournal. Returns how many."""
@@ -194,7 +211,9 @@ class SqlJournal(ABC):
 def _found(row: Any) -> Found | None:
     if row is None:
         return None
-    return Found(row[0], row[1], _decided(*row[:4]), _payoff(*row[4:]))
+    paid = _payoff(*row[4:])
+    payoff = None if paid is None else paid.record.payoff
+    return Found(row[0], row[1], _decided(*row[:4]), payoff)
 
 
 def _checked(number: int, at: int, body: bytes, crc: int | None) -> AnyRecord:
@@ -214,13 +233,13 @@ def _decided(number: int, at: int, body: bytes, crc: int | None) -> Decided:
     return record
 
 
-def _payoff(number: int, at: int, body: bytes | None, crc: int | None) -> float | None:
+def _payoff(number: int, at: int, body: bytes | None, crc: int | None) -> Payoff | None:
     if body is None:
         return None
     record = _checked(number, at, body, crc)
     if not isinstance(record, Paid):
         raise _damaged(number, "it is no payoff, though it is listed as one")
-    return record.payoff
+    return Payoff(number, at, record)
 
 
 def _damaged(number: int, why: str) -> DamagedJournal:

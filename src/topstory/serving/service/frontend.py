@@ -20,7 +20,7 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.records import Decided
 from topstory.serving.security.decision_ids import Signer
-from topstory.serving.service.admission import QueueTime, VisitorCaps, overloaded
+from topstory.serving.service.admission import QueueTime, overloaded
 from topstory.serving.service.inputs import OutOfRange, context_of
 from topstory.serving.service.receipts import Receipt, issued, redeemed
 from topstory.serving.service.replies import Reply, unexpected
@@ -67,7 +67,6 @@ class FrontEnd:
         self._limit, self._norm = limits.magnitude, limits.context_norm or inf
         self._dimension, self._short = config.context, min(self._limit, self._norm)
         self._payoffs = limits.payoffs or (-limits.magnitude, limits.magnitude)
-        self.caps = VisitorCaps(limits.visitor_decisions)
         self.keeps_visitors = config.journal.visitors == "given"
         self.queue, self._looked = QueueTime(limits.queue_seconds), 0.0
         self.outliers: Counter[str] = Counter()  # refused: contexts and payoffs out of range
@@ -111,10 +110,9 @@ class FrontEnd:
         self._transport.pay(Payment((receipt,), (request.payoff,), (key,), request, reply))
 
     def take_outliers(self) -> dict[str, int]:
-        """What was refused or not learned from since the last call, by kind."""
-        taken = {**self.outliers, "visitor": self.caps.exceeded}
+        """What was refused since the last call, by kind."""
+        taken = dict(self.outliers)
         self.outliers.clear()
-        self.caps.exceeded = 0
         return taken
 
     def ask_again(self, pending: Sequence[PendingRequest]) -> None:
@@ -222,7 +220,7 @@ class DecisionBatch(msgspec.Struct, eq=False):
             (user,), (bucket,) = [each.user for each in pending], buckets
             exclude = decider.pool.known(request.exclude, at)
             chosen = [decider.decide(user, bucket, first, at, exclude, request.slots)]
-        teaches, keeps = source.caps.teaches, source.keeps_visitors
+        teaches, keeps = traffic.teaches, source.keeps_visitors
         return [
             Decided(
                 pool=self.pool,
@@ -232,8 +230,7 @@ class DecisionBatch(msgspec.Struct, eq=False):
                 propensity=one.propensity,
                 expires=at + source.window,
                 model_version=state.number,
-                teaches=traffic.teaches[bucket]
-                and (not each.request.visitor or teaches(each.request.visitor, at)),
+                teaches=teaches[bucket],
                 ranking=one.ranking,
                 exclude=exclude,
                 request=each.request.request,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from topstory.serving.api.errors import Unavailable
 from topstory.serving.config.schema import Config
-from topstory.serving.journal.clock import Clock
 from topstory.serving.journal.group_commit import Commit, GroupCommit
 from topstory.serving.journal.records import Decided, Entry, Paid, Placed, Removed
 from topstory.serving.service.recent_decisions import PendingDecision, RecentDecisions
@@ -24,7 +23,7 @@ class Ledger:
 
     def __init__(self, config: Config, folder: DataFolder) -> None:
         self.state, self.journal = folder.state, folder.journal
-        self.clock = Clock(after=self.state.at)
+        self.clock = folder.clock
         limits = config.limits
         self.commits = GroupCommit(self.journal, self._apply, self._drop, limits.waiting)
         self.recent = RecentDecisions(
@@ -54,9 +53,11 @@ class Ledger:
             add(PendingDecision(entry.number, at, each, commit))
         return entries, commit
 
-    def pay(self, pending: PendingDecision, payoff: float, at: int, key: str = "") -> Commit:
+    def pay(
+        self, pending: PendingDecision, payoff: float, at: int, key: str = "", teaches: bool = True
+    ) -> Commit:
         """Record the payoff of a decision, as the holder of this API key reported it."""
-        entry = Entry(self.number + 1, at, Paid(pending.number, payoff, key))
+        entry = Entry(self.number + 1, at, Paid(pending.number, payoff, key, teaches))
         pending.paying = commit = self.commits.append((entry,))
         self.number += 1
         return commit

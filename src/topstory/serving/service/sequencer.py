@@ -13,6 +13,7 @@ from topstory.serving.journal.group_commit import overloaded
 from topstory.serving.journal.journal import Found, JournalError
 from topstory.serving.journal.records import Decided, Placed, Removed
 from topstory.serving.service.edit_turns import EditTurns
+from topstory.serving.service.influence import Influence
 from topstory.serving.service.ledger import Ledger, not_written
 from topstory.serving.service.recent_decisions import PendingDecision, from_journal
 from topstory.serving.service.remote_lookups import unreadable
@@ -31,7 +32,8 @@ class Sequencer:
         self._ledger, self._recent = ledger, ledger.recent
         self._durable = config.journal.decisions == "durable"
         self._window = int(config.window_seconds * SECOND)
-        self._settlement = Settlement(ledger)
+        self.influence = Influence(config, ledger.state)
+        self._settlement = Settlement(ledger, self.influence)
         self.turns = EditTurns()
 
     # -- decisions --
@@ -75,6 +77,7 @@ class Sequencer:
         if ledger.commits.unconfirmed:
             ledger.check_confirmed(pool=proposal.pool)
         decided = proposal.decide(places, ledger.number + 1, at)
+        decided = self.influence.bounded(decided, at)
         entries, commit = ledger.decide(decided, at, self._durable)
         made, first = places[: len(entries)], entries[0].number
         if self._durable:

@@ -7,7 +7,9 @@ from functools import partial
 from typing import NamedTuple
 
 from topstory.serving.api.errors import ApiError
+from topstory.serving.journal.group_commit import Commit
 from topstory.serving.journal.journal import Found, JournalError
+from topstory.serving.service.influence import Influence
 from topstory.serving.service.ledger import Ledger, not_written
 from topstory.serving.service.recent_decisions import PendingDecision
 from topstory.serving.service.remote_lookups import unreadable
@@ -18,8 +20,8 @@ from topstory.serving.service.transport import Payments
 class Settlement:
     """Finds the decisions that payoffs are for, and records what is new."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger, self._recent = ledger, ledger.recent
+    def __init__(self, ledger: Ledger, influence: Influence) -> None:
+        self._ledger, self._recent, self._influence = ledger, ledger.recent, influence
 
     def pay(self, payments: Payments) -> None:
         """Record payoffs, each once, in their order; those that come together share a commit."""
@@ -37,7 +39,7 @@ class Settlement:
             ):
                 at = at or ledger.clock.now()
                 try:
-                    commit = ledger.pay(pending, payments.payoffs[place], at, payments.keys[place])
+                    commit = self._record(pending, payments, place, at)
                     recorded.append(place)
                 except ApiError as error:
                     payments.denied((place,), error)
@@ -47,6 +49,11 @@ class Settlement:
                 at = 0
         if recorded:
             commit.then(partial(_report_settled, payments, recorded))
+
+    def _record(self, pending: PendingDecision, payments: Payments, place: int, at: int) -> Commit:
+        key = payments.keys[place]
+        teaches = self._influence.counts_payoff(pending.decided.pool, key, at)
+        return self._ledger.pay(pending, payments.payoffs[place], at, key, teaches)
 
     def _pay_one(self, one: _OnePayment) -> None:
         """A payoff of a decision that is not in memory, is being committed, or has one."""
@@ -73,8 +80,7 @@ class Settlement:
             committing.then(partial(self._pay_later, one, pending.committing is not None))
         elif pending.payoff is None:
             self._ledger.check_confirmed(pending.number)
-            key = one.payments.keys[one.place]
-            commit = self._ledger.pay(pending, payoff, self._ledger.clock.now(), key)
+            commit = self._record(pending, one.payments, one.place, self._ledger.clock.now())
             commit.then(partial(_report_settled, one.payments, (one.place,)))
         elif pending.payoff == payoff:
             one.payments.settled((one.place,), repeated=True)

@@ -21,6 +21,7 @@ from topstory.serving.config.loading import BadConfig, policy_parameters
 from topstory.serving.config.schema import Config, PolicyConfig
 from topstory.serving.journal.chain import Head
 from topstory.serving.journal.clock import MAX_JUMP, SECOND, Clock
+from topstory.serving.journal.clock_file import CLOCK, expected, note
 from topstory.serving.journal.connect import FILE, own_journal
 from topstory.serving.journal.head_file import HEAD, HeadFile, read_head
 from topstory.serving.journal.journal import Journal
@@ -47,6 +48,7 @@ class DataFolder:
     features: FeatureModel | None
     kept_features: str | None  # the file that they were read from
     head_file: HeadFile
+    clock: Clock
     config: Config  # with what the folder settles
     resources: ExitStack  # the journal, files, and locks that are held as long as it is open
 
@@ -61,7 +63,7 @@ class StartOptions:
 
     standby: bool = False  # wait until the owner of the journal is gone
     accept_lost_tail: bool = False  # go on though the journal has lost its last records
-    set_clock_back: bool = False  # set the journal's time back to the system clock's
+    set_clock: bool = False  # set the journal's time to the system clock's
 
 
 NOTHING_ALLOWED = StartOptions()
@@ -85,14 +87,15 @@ def open_folder(config: Config, options: StartOptions = NOTHING_ALLOWED) -> Data
         head_file = undo.enter_context(closing(HeadFile(folder / HEAD)))
         state = recover(journal, snapshots, starts, config.context)
         check_fits(state, config)
-        _check_clock(state, journal, starts, options.set_clock_back)
+        clock = _checked_clock(state, journal, starts, config, options.set_clock)
         config = inherited(config, state)
-        _record_changes(state, journal, starts, config)
+        _record_changes(state, journal, starts, config, clock)
         for name in config.pools:
             _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
         last, _ = journal.last()
         state.mark = journal.head.mark
         head_file.write(journal.head)
+        note(folder / CLOCK, clock.now())
         features, kept = None, None
         if config.features is not None:
             kept = str(keep_feature_model(config.features, folder))
@@ -102,7 +105,8 @@ def open_folder(config: Config, options: StartOptions = NOTHING_ALLOWED) -> Data
                 raise BadConfig(f"features: {error}".replace(kept, config.features)) from None
         opened = undo.pop_all()
     return DataFolder(
-        state, journal, snapshots, starts.policy, last, features, kept, head_file, config, opened
+        *(state, journal, snapshots, starts.policy, last, features, kept, head_file, clock),
+        *(config, opened),
     )
 
 
@@ -120,23 +124,39 @@ def _check_there(config: Config, snapshots: Snapshots, remembered: Head | None) 
         )
 
 
-def _check_clock(state: State, journal: Journal, starts: Starts, set_back: bool) -> None:
-    """Report a journal that is ahead of the system clock, or set its time back."""
-    ahead = Clock(after=state.at).ahead
-    if ahead <= MAX_JUMP:
-        return
-    if not set_back:
+def _checked_clock(
+    state: State, journal: Journal, starts: Starts, config: Config, set_clock: bool
+) -> Clock:
+    """The journal's clock. If it does not agree with the system clock, report or set it."""
+    downtime = int(config.journal.downtime_hours * 3_600 * SECOND)
+    found = expected(Path(config.data) / CLOCK, state.at, downtime)
+    clock = Clock(after=state.at, expected=found)
+    ahead, behind = clock.ahead, clock.behind
+    if max(ahead, behind) <= MAX_JUMP:
+        return clock
+    if set_clock:
+        _append(state, journal, starts, [ClockSet(clock.now())], Clock().now())
+        change = (behind - ahead) // SECOND
+        log.warning("the journal's time was set by %+d seconds, to the system clock's", change)
+        return Clock(after=state.at)
+    if ahead:
         log.error(
             "the journal's time is %d seconds ahead of the system clock: articles appear and "
-            "expire too early. If the clock is right now, restart once with --set-clock-back",
+            "expire too early. If the clock is right now, restart once with --set-clock",
             ahead // SECOND,
         )
-        return
-    _append(state, journal, starts, [ClockSet(state.at)], Clock().now())
-    log.warning("the journal's time was set back by %d seconds", ahead // SECOND)
+    else:
+        log.error(
+            "the system clock is %d seconds ahead of the journal's last sign of life: the "
+            "journal's time does not follow. If the clock is right, restart once with --set-clock",
+            behind // SECOND,
+        )
+    return clock
 
 
-def _record_changes(state: State, journal: Journal, starts: Starts, config: Config) -> None:
+def _record_changes(
+    state: State, journal: Journal, starts: Starts, config: Config, clock: Clock
+) -> None:
     """Append what is new in the configuration to the journal, and apply it to the state."""
     records: list[AnyRecord] = []
     configured = recorded(config, state)
@@ -148,7 +168,7 @@ def _record_changes(state: State, journal: Journal, starts: Starts, config: Conf
             if config.demo:
                 records += [Placed(name, facts) for facts in demo_articles()]
     if records:
-        _append(state, journal, starts, records, Clock(after=state.at).now())
+        _append(state, journal, starts, records, clock.now())
 
 
 def _append(

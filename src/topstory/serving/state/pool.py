@@ -12,7 +12,7 @@ import numpy as np
 
 from topstory.kernels.compilation import Floats, Slots
 from topstory.policies import Policy
-from topstory.serving.journal.records import ArticleFacts, Decided, Placed, Removed
+from topstory.serving.journal.records import ArticleFacts, Decided, Paid, Placed, Removed
 from topstory.serving.state.tally import Tally, segment_of
 from topstory.serving.state.update_batch import SHOWN, UpdateBatch
 
@@ -128,26 +128,26 @@ class Pool:
         article.tally.shows[decided.bucket][segment] += 1
         if decided.teaches:
             slot = self.policy.model.roster.slot(decided.article)
-            self._updates.add(slot, decided.user, SHOWN)
+            self._updates.add(slot, decided.user, SHOWN, decided.teaches)
             self.policy.decisions += 1
-        return decided.teaches
+        return bool(decided.teaches)
 
-    def pay(self, decided: Decided, decision: int, payoff: float) -> bool:
+    def pay(self, decided: Decided, paid: Paid) -> bool:
         """Count a payoff, the second half of a trial. Returns whether the policy learns of it.
 
         It does not if the article was removed after the decision.
         """
-        segment = segment_of(self._unpack(decided.user))
+        segment, payoff = segment_of(self._unpack(decided.user)), paid.payoff
         self.tally.payoff[decided.bucket][segment] += payoff
         article = self.articles.get(decided.article)
-        if article is None or article.since > decision:
+        if article is None or article.since > paid.decision:
             return False
         article.tally.payoff[decided.bucket][segment] += payoff
-        teaches = decided.teaches and payoff != 0.0
+        teaches = decided.teaches and paid.teaches and payoff != 0.0
         if teaches:
             slot = self.policy.model.roster.slot(decided.article)
-            self._updates.add(slot, decided.user, payoff)
-        return teaches
+            self._updates.add(slot, decided.user, payoff, decided.teaches)
+        return bool(teaches)
 
     def learn(self) -> None:
         """Teach the policy what was shown and paid since the last time."""

@@ -56,7 +56,7 @@ class State:
             elif isinstance(record, Paid):
                 assert decided is not None
                 pool = self.pools[decided.pool]
-                if pool.pay(decided, record.decision, record.payoff):
+                if pool.pay(decided, record):
                     pool.taught = entry.at
             else:
                 self._apply_rare(entry, record, start)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 
 from topstory.kernels.contexts import Dense
@@ -21,8 +23,14 @@ class UpdateBatch:
         self._users: list[bytes] = []
         self._payoffs: list[float] = []
 
-    def add(self, slot: int, user: bytes, payoff: float) -> None:
-        """The article in this slot paid this much, or was `SHOWN`."""
+    def add(self, slot: int, user: bytes, payoff: float, weight: float = 1) -> None:
+        """The article in this slot paid this much, or was `SHOWN`.
+
+        With weight w, A grows by w·x·xᵀ and b by w·r·x: as for √w·x and √w·r.
+        """
+        if weight != 1:
+            root = sqrt(weight)
+            user, payoff = (np.frombuffer(user, "<f8") * root).tobytes(), payoff * root
         self.slots.append(slot)
         self._users.append(user)
         self._payoffs.append(payoff)

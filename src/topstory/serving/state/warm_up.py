@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from struct import pack
 
-from topstory.serving.journal.records import ArticleFacts, Decided
+from topstory.serving.journal.records import ArticleFacts, Decided, Paid
 from topstory.serving.state.decider import Decider
 from topstory.serving.state.pool import Pool
 from topstory.serving.state.traffic import Traffic
@@ -27,7 +27,7 @@ def warm_up(known: Pool, traffic: Traffic, facts: ArticleFacts | None = None) ->
     context = pack(f"<{len(user)}d", *user)
     decided = Decided(copy.name, context, facts.id, 0, 1.0, 0, 0, teaches=True)
     copy.show(decided)
-    copy.pay(decided, 1, 1.0)
+    copy.pay(decided, Paid(1, 1.0))
     copy.learn()
     copy.policy.estimates(user, [facts.id])
     copy.policy.model.ready(copy.policy.model.slots([facts.id]))  # what workers read

@@ -10,7 +10,7 @@ import msgspec
 
 from topstory.serving.config.loading import BadConfig
 from topstory.serving.config.schema import Config
-from topstory.serving.journal.clock import Clock, as_microseconds
+from topstory.serving.journal.clock import as_microseconds
 from topstory.serving.journal.journal import Journal
 from topstory.serving.journal.records import Decided, Entry, Excluded, Opened, Paid
 from topstory.serving.state.data_folder import open_folder
@@ -61,8 +61,8 @@ def exclude(
         if not found:
             return report
         _check_reach(journal, folder.snapshots, found[0].number)
-        last, at = journal.last()
-        journal.append([Entry(last + 1, Clock(after=at).now(), wanted)])
+        last, _ = journal.last()
+        journal.append([Entry(last + 1, folder.clock.now(), wanted)])
         folder.head_file.write(journal.head)
     return msgspec.structs.replace(report, record=last + 1)
 

@@ -2,7 +2,8 @@
 
 A decision becomes an event. Its pool is what could be shown at that time, and its propensity is
 over the whole traffic mix. The uniform bucket alone is a random-exploration log with propensities
-1/K. Further columns say what the journal knows of the decision (`EventLog.decisions`).
+1/K. Further columns say what the journal knows of the decision (`EventLog.decisions`). What an
+operator excluded is left out: a decision with its event, a payoff as if none had come.
 """
 
 from __future__ import annotations
@@ -22,8 +23,16 @@ from topstory.files import replaced_folder
 from topstory.kernels.buckets import UNIFORM
 from topstory.serving.api.messages import BUCKETS
 from topstory.serving.journal.clock import SECOND
-from topstory.serving.journal.journal import Journal
-from topstory.serving.journal.records import ArticleFacts, Decided, Opened, Placed, Removed
+from topstory.serving.journal.journal import Journal, Payoff
+from topstory.serving.journal.records import (
+    ArticleFacts,
+    Decided,
+    Entry,
+    Opened,
+    Placed,
+    Removed,
+)
+from topstory.serving.state.exclusion import excludes
 from topstory.serving.state.pool import FOREVER, context
 
 EVENTS_PER_BATCH = 20_000
@@ -39,6 +48,8 @@ class Exported(msgspec.Struct, frozen=True):
     part: str
     events: int
     open: int  # left out: feedback may still arrive
+    excluded: int = 0  # left out: an operator excluded them
+    excluded_payoffs: int = 0  # left out, while their decisions are there
 
 
 class NothingToExport(ValueError):
@@ -86,9 +97,10 @@ def export(
             raise NothingToExport(f"the journal has no pool {pool!r}; there are {listed}")
         else:
             raise NothingToExport(
-                f"pool {pool!r} has no decision to export yet ({past.open} may still get feedback)"
+                f"pool {pool!r} has no decision to export yet ({past.open} may still get feedback, "
+                f"{past.excluded} were excluded)"
             )
-    return Exported(pool, part, events, past.open)
+    return Exported(pool, part, events, past.open, past.excluded, past.excluded_payoffs)
 
 
 def _decisions(events: list[_Event]) -> dict[str, list[Any]]:
@@ -120,12 +132,13 @@ class History:
         self._listed: dict[str, str] = {}  # names by id
         self._listed_names: tuple[str, ...] = ()
         self._valid = (0, 0)  # the times for which that list is valid
-        self.open = 0
+        self.open = self.excluded = self.excluded_payoffs = 0
+        self._exclusions = journal.exclusions()
         self.pools: list[str] = []  # all pools of the journal
 
     def events(self) -> Iterator[_Event]:
         """The events in order."""
-        for entry, payoff in self._journal.history(self._before):
+        for entry, paid in self._journal.history(self._before):
             record = entry.record
             if isinstance(record, Placed) and record.pool == self._pool:
                 self._articles[record.article.id] = record.article
@@ -140,11 +153,22 @@ class History:
                 if record.expires >= self._now:
                     self.open += 1
                     continue
+                if excludes(self._exclusions, entry, None):
+                    self.excluded += 1
+                    continue
                 shown_from = self._shown_from(entry.at, record)
-                shown = self._listed[record.article]
-                yield _Event(entry.number, entry.at, record, payoff or 0.0, shown, shown_from)
+                shown, payoff = self._listed[record.article], self._payoff(paid, record)
+                yield _Event(entry.number, entry.at, record, payoff, shown, shown_from)
             elif isinstance(record, Opened):
                 self.pools.append(record.pool)
+
+    def _payoff(self, paid: Payoff | None, decided: Decided) -> float:
+        if paid is None:
+            return 0.0
+        if excludes(self._exclusions, Entry(*paid), decided):
+            self.excluded_payoffs += 1
+            return 0.0
+        return paid.record.payoff
 
     def columns(self, events: list[_Event]) -> EventLog:
         """A log of these events."""

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from topstory.serving.journal.clock import SECOND
+from topstory.serving.journal.clock_file import CLOCK, note
 from topstory.serving.journal.journal import Journal, JournalError
 from topstory.serving.journal.records import Decided
 from topstory.serving.service.service import Service
@@ -49,6 +50,7 @@ class Keeper:
             except OSError as error:  # nothing is lost: the next start only takes longer
                 log.error("could not write the last snapshot: %s", error)
             await service.commits.drain()
+            await self.note_time()
             service.close()
             log.info("stopped at record %d", service.state.number)
 
@@ -57,6 +59,7 @@ class Keeper:
         while True:
             await asyncio.sleep(self._service.config.journal.snapshot_seconds)
             try:
+                await self.note_time()
                 await self.snapshot()
                 if self._service.config.journal.archive_days is not None:
                     await self.archive()
@@ -65,6 +68,11 @@ class Keeper:
                 log.error("could not write a snapshot or archive: %s", error)
             except Exception:  # the next round may succeed
                 log.exception("could not write a snapshot or archive")
+
+    async def note_time(self) -> None:
+        """Leave a sign of life: the next start then knows what time it can be."""
+        path = Path(self._service.config.data) / CLOCK
+        await asyncio.to_thread(note, path, self._service.clock.now())
 
     async def snapshot(self) -> None:
         """Save the state, if it has changed."""

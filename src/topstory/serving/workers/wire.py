@@ -78,7 +78,7 @@ class Counted(_Message, frozen=True):
     latencies: list[tuple[str, list[int], float]]  # route, how many by duration, seconds in all
     torn_reads: int  # how often a buffer was overwritten while it was read
     unknown: dict[str, int]  # unknown categories in raw profiles, by field
-    outliers: dict[str, int]  # contexts and payoffs out of range, visitors above their cap
+    outliers: dict[str, int]  # contexts and payoffs out of range
 
 
 # -- from the learner --
