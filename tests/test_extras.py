@@ -149,6 +149,7 @@ def test_the_core_alone_simulates_imports_replays_and_tunes(tmp_path: Path) -> N
         "simulate log.gz --format r6a --events 500 --users 500",
         "import r6a log.gz imported",
         "export log log.jsonl --to jsonl",
+        "import jsonl log.jsonl mapped -o shown=shown -o payoff=payoff -o candidates=pool",
         "inspect log",
         "replay log --policy ucb,linucb-hybrid",
         "tune log --policy egreedy --grid 0.1,0.2",
@@ -175,10 +176,11 @@ def test_a_command_without_its_extra_is_one_sentence(tmp_path: Path) -> None:
         "replay log --policy ucb-warm",
         "tune log --policy egreedy-warm",
         "tune log --policy ucb --engine ray",
+        "import csv log/log.json out -o shown=a -o payoff=b -o candidates=c --query select",
     )
     assert made.status == 0, made.stderr
     expected = ["serve", "serve", "postgres", "report", *["features"] * 4, "report"]
-    expected += ["features", "features", "ray"]
+    expected += ["features", "features", "ray", "sql"]
     check_refused(refused, expected)
 
 

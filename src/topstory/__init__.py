@@ -25,6 +25,9 @@ if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
     from topstory.events import Event as Event
     from topstory.events import EventLog as EventLog
     from topstory.events import inspect as inspect
+    from topstory.events.formats.exporting import export_log as export_log
+    from topstory.events.formats.importing import ImportReport as ImportReport
+    from topstory.events.formats.importing import import_log as import_log
     from topstory.events.simulator import TodayModule as TodayModule
     from topstory.explorers import *  # noqa: F403 (every explorer, without listing them again)
     from topstory.features import FeatureBuilder as FeatureBuilder
@@ -42,6 +45,8 @@ if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
 
 _MODULES = {
     "events": ("Event", "EventLog", "inspect"),
+    "events.formats.importing": ("ImportReport", "import_log"),
+    "events.formats.exporting": ("export_log",),
     "events.simulator": ("TodayModule",),
     "features": ("FeatureBuilder", "fit_bilinear_offset", "fit_warm_offset"),
     "models": ("LinearOffset", "Model", "NotFiniteError", "fit_offset"),

@@ -21,6 +21,7 @@ EXTRAS = {
     ),
     "client": Extra("the service's client", ("httpx",)),
     "postgres": Extra("a journal in PostgreSQL", ("psycopg",)),
+    "sql": Extra("importing the result of a query", ("duckdb",)),
     "ray": Extra("the engine 'ray'", ("ray",)),
 }
 

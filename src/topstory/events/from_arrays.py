@@ -38,13 +38,16 @@ def from_arrays(
     exact: bool,
     text: Collection[str],
     decisions: Any = None,
+    visitor_ids: Any = None,
 ) -> EventLog:
     """Check the columns and convert them to the log's own types."""
     users_text, articles_text = _text(text, profiles, article_profiles)
     visitors = None
     if visitor is not None:
-        visitors = Visitors.of(users, visitor, profiles, users_text)
+        visitors = Visitors.of(users, visitor, profiles, users_text, visitor_ids)
         contexts: Contexts = visitors.contexts[visitors.number]
+    elif visitor_ids is not None:
+        raise ValueError("visitor_ids need visitor: for each event the row of its user")
     elif profiles is not None:
         raise ValueError("profiles need visitor: for each event the profile of its user")
     else:

@@ -84,6 +84,7 @@ class EventLog(ArrayRecord):
         exact: bool = False,
         text: Collection[str] = (),
         decisions: Any = None,
+        visitor_ids: Any = None,
     ) -> EventLog:
         """A log from its columns. Raises ValueError for the first bad row, naming it.
 
@@ -114,6 +115,8 @@ class EventLog(ArrayRecord):
                 strings are categories.
             decisions: a table or dict of more columns, null where unknown: decision, request,
                 visitor, bucket, bucket_propensity, mixture_propensity, model_version, slot.
+            visitor_ids: the name of each row of `users`, where one person has several rows, since
+                the profile changed; None is not known. Without it every row is another visitor.
         """
         from topstory.events.from_arrays import from_arrays
 
@@ -132,6 +135,7 @@ class EventLog(ArrayRecord):
             exact=exact,
             text=text,
             decisions=decisions,
+            visitor_ids=visitor_ids,
         )
 
     @classmethod
@@ -242,7 +246,7 @@ class EventLog(ArrayRecord):
     def visitor_number(self) -> npt.NDArray[np.int64] | None:
         """(n,) equal for events of one visitor, -1 where none is known; None: none is at all."""
         if self.visitors is not None:
-            return self.visitors.number.astype(np.int64)
+            return self.visitors.person
         if self.decisions is None:
             return None
         from topstory.events.columns.decisions import visitor_numbers

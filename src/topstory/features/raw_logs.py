@@ -44,9 +44,9 @@ def visits_of(source: RawFolder) -> Iterator[Visits]:
 
 def _no_profiles(who: str) -> ValueError:
     return ValueError(
-        f"the log has no raw profiles of its {who}, from which features are made: topstory "
-        "simulate --raw writes such a log, and in Python EventLog.from_arrays takes visitor, "
-        "profiles and article_profiles; no format that topstory import reads has them"
+        f"the log has no raw profiles of its {who}, from which features are made: topstory import "
+        "--map keeps them, topstory simulate --raw makes up such a log, and in Python "
+        "EventLog.from_arrays takes visitor, profiles and article_profiles"
     )
 
 
@@ -85,7 +85,9 @@ def with_features(
     return replace(
         log,
         users=contexts[visitors.number],
-        visitors=Visitors(visitors.number, contexts, visitors.profiles if keep_profiles else None),
+        visitors=replace(
+            visitors, contexts=contexts, profiles=visitors.profiles if keep_profiles else None
+        ),
         article_table=ArticleTable(
             log.article_ids, articles, log.article_profiles if keep_profiles else None
         ),

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from examples.news_site.export import write_export
 from rich.progress import Progress, TaskID
 from tests.cli.running import answer, run, words
 from tests.events.formats.obd.test_reader import FIXTURE
@@ -84,6 +85,54 @@ def test_failures_are_one_sentence_and_leave_nothing(file: Path, tmp_path: Path)
     assert "no such file" in run("import", "r6b", tmp_path / "none", out, status=1).stderr
     assert "no option 'x'" in run("import", "r6b", file, out, "-o", "x=1", status=1).stderr
     assert [path.name for path in tmp_path.iterdir()] == ["day.txt"]
+
+
+def test_a_missing_out_says_out(file: Path, tmp_path: Path) -> None:
+    said = words(run("import", "r6b", file, status=2).stderr)
+    assert "for OUT: it is missing: name the folder for the log after the file" in said
+    said = words(run("import", "r6b", file, file, status=2).stderr)
+    assert "for OUT:" in said
+    assert "is a file, and the last argument is the folder for the log" in said
+
+
+def test_a_missing_pool_is_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "day.csv"
+    path.write_text("user,shown,payoff\n" + "1,a,0\n" * 5)
+    said = run("import", "csv", path, tmp_path / "log", status=1).stderr
+    assert "there is no column 'pool' among the columns that are read" in said
+    assert "--suggest" in said
+    path.write_text('{"user":[1],"shown":"a","payoff":0}\n' * 5)
+    said = run("import", "jsonl", path, tmp_path / "log", status=1).stderr
+    assert "there is no field 'pool'" in said
+    assert "day.csv:1" in said
+    assert "--suggest" in said
+
+
+def test_strings_are_told_the_route_that_takes_them(tmp_path: Path) -> None:
+    path = tmp_path / "day.csv"
+    path.write_text("user_age,pool,shown,payoff\n" + "old,a,a,0\n" * 5)
+    said = run("import", "csv", path, tmp_path / "log", status=1).stderr
+    assert "user_age is not a finite number" in said
+    assert "--suggest writes one" in said
+
+
+def test_a_mapping_is_suggested_and_used(tmp_path: Path) -> None:
+    impressions, articles = write_export(tmp_path, 500, bad=0)
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text(
+        run("import", "csv", impressions, "--suggest", "-o", f"articles={articles}").stdout
+    )
+    out = tmp_path / "log"
+    printed = run("import", "csv", impressions, out, "--map", mapping).stdout
+    assert "Wrote 500 events to" in printed
+    assert "Left out 2 rows: an event with this id came before" in printed
+    report = answer(
+        *("import", "csv", impressions, out, "--map", mapping, "-o", "payoff=dwell_seconds > 30"),
+        *("-o", "missing_payoff=0", "--query", "select * from events where device <> 'tablet'"),
+    )
+    assert 300 < report["events"] < 500
+    found = answer("inspect", out)
+    assert found["visitors"] > 10
 
 
 def test_wrong_usage_exits_with_2(file: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from topstory.events import EventLog
+from topstory.events import EventLog, inspect
 from topstory.events.folder.append import Appender
 
 USERS = [[0.25, 1.0], [0.5, 1.0], [0.75, 1.0]]
@@ -152,3 +152,41 @@ def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
     pq.write_table(events.set_column(at, events.schema.field(at), column), file)
     with pytest.raises(ValueError, match="row 1: visitor 9; there are 3 users"):
         EventLog.read(tmp_path)
+
+
+def test_a_visitor_whose_profile_changed_is_one_visitor_in_memory_and_on_disk(
+    tmp_path: Path,
+) -> None:
+    log = EventLog.from_arrays(
+        None,
+        [["a", "b"]],
+        [0] * 5,
+        ["a", "b", "a", "b", "a"],
+        [1, 0, 0, 1, 0],
+        visitor=[0, 1, 2, 0, 3],
+        profiles={"device": ["phone", "desk", "desk", "phone"]},
+        visitor_ids=["ann", "bob", "ann", None],
+    )
+    log.write(tmp_path / "log")
+    for each in (log, EventLog.read(tmp_path / "log")):
+        assert each.visitor_number is not None
+        assert each.visitor_number.tolist() == [0, 1, 0, 0, -1]
+        assert inspect(each).visitors == 2
+        assert inspect(each).unidentified == 1
+    twice = EventLog.concat([log, EventLog.read(tmp_path / "log")])
+    assert twice.visitor_number is not None
+    assert twice.visitor_number.tolist() == [0, 1, 0, 0, -1] * 2
+    nobody = EventLog.from_arrays(
+        [[1.0]] * 2, [["a"]], [0] * 2, ["a"] * 2, [1, 0], visitor=[0, 1], visitor_ids=[None] * 2
+    )
+    assert nobody.visitor_number is None
+
+
+def test_visitor_ids_are_one_per_user() -> None:
+    parts: dict[str, Any] = {"pools": [["a"]], "pool": [0], "shown": ["a"], "payoff": [1]}
+    parts |= {"users": [[1.0]] * 2, "visitor": [1]}
+    with pytest.raises(ValueError, match="visitor_ids must have a row for each of the 2, got 1"):
+        EventLog.from_arrays(**parts, visitor_ids=["ann"])
+    del parts["visitor"]
+    with pytest.raises(ValueError, match="visitor_ids need visitor"):
+        EventLog.from_arrays(**parts, visitor_ids=["ann"])

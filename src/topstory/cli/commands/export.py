@@ -25,7 +25,7 @@ def export(
     from topstory.cli.output.numbers import count
     from topstory.cli.output.progress import count_bar
     from topstory.cli.reports.export import ExportReport
-    from topstory.events.formats.exporting import export as write
+    from topstory.events.formats.exporting import export_log
     from topstory.events.formats.registry import WRITERS
 
     if to not in WRITERS:
@@ -34,7 +34,7 @@ def export(
         )
     events = ts.EventLog.read(log)
     with count_bar(stderr_console(), "exporting", len(events)) as follow:
-        files = write(events, to, out, follow)
+        files = export_log(events, to, out, follow)
     report = ExportReport(to, len(events), tuple(map(str, files)))
     if json:
         print_json(report)

@@ -24,9 +24,36 @@ def import_(
     ],
     file: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="Files in order of time; may be gzipped."),
+        typer.Argument(
+            metavar="FILE... OUT",
+            help="Files in order of time, which may be gzipped; and last the folder to write the "
+            "log to.",
+        ),
     ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write the log to.")],
+    map: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TOML",
+            help="csv, jsonl, parquet: mapping that says what your columns are "
+            "(docs/guides/your-data.md).",
+        ),
+    ] = None,
+    suggest: Annotated[
+        bool,
+        typer.Option(
+            "--suggest",
+            help="csv, jsonl, parquet: print a mapping for FILE, made from its columns and first "
+            "rows, and import nothing. There is no OUT then.",
+        ),
+    ] = False,
+    query: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SQL",
+            help="csv, jsonl, parquet: import the rows of a query, in which the files are the "
+            "table `events`. Needs the extra sql.",
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail at the first bad row.")] = False,
     max_bad: Annotated[
         float,
@@ -43,7 +70,8 @@ def import_(
             "--option",
             "-o",
             metavar="NAME=VALUE",
-            help="Option of the format (see docs/guides/importing.md); may be repeated.",
+            help="Option of the format (see docs/guides/importing.md), or setting of the mapping, "
+            "such as shown=item or user.country=category; may be repeated.",
         ),
     ] = None,
     workers: Annotated[
@@ -70,8 +98,25 @@ def import_(
             f"no format is called {format!r}; choose from {', '.join(READERS)}", param_hint="FORMAT"
         )
     options: dict[str, Any] = _options(option)
+    options |= {} if map is None else {"map": map}
+    options |= {} if query is None else {"query": query}
+    if suggest:
+        print_suggestion(format, file, options.get("articles.file", options.get("articles")))
+        return
     check_options(format, options)
-    files = find_files(file)
+    if len(file) < 2:
+        raise typer.BadParameter(
+            "it is missing: name the folder for the log after the file, such as "
+            f"topstory import {format} {file[0]} logs/",
+            param_hint="OUT",
+        )
+    *names, folder = file
+    out = Path(folder)
+    if out.is_file():
+        raise typer.BadParameter(
+            f"{out} is a file, and the last argument is the folder for the log", param_hint="OUT"
+        )
+    files = find_files(names)
     size = sum(path.stat().st_size for path in files)
     with byte_bar(stderr_console(), "importing", size) as follow:
         report = import_log(
@@ -88,6 +133,16 @@ def import_(
         print_json(report)
     else:
         _show(report, out, stdout_console())
+
+
+def print_suggestion(format: str, files: list[str], articles: str | None) -> None:
+    """Print a mapping for the first file."""
+    from topstory.events.formats.importing import find_files
+    from topstory.events.formats.mapped.suggestion import suggest_mapping
+
+    path = find_files(files)[0]
+    listed = None if articles is None else Path(articles)
+    typer.echo(suggest_mapping(format, path, listed), nl=False)
 
 
 def _options(given: list[str] | None) -> dict[str, Any]:

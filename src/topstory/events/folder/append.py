@@ -34,6 +34,7 @@ from topstory.events.folder.write import (
     ROW_GROUP_ROWS,
     EventRows,
     contents_of,
+    contents_of_users,
     events_table,
     kinds_of,
     stored_count,
@@ -131,16 +132,21 @@ class Appender:
                 self._start_day(int(days[start]))
             self._add(_slice(events, start, stop))
 
-    def finish(self) -> LogContents:
-        """Write the remaining events, and the table of contents."""
+    def finish(self, users: Visitors | None = None) -> LogContents:
+        """Write the remaining events, and the table of contents.
+
+        Args:
+            users: the table of users whose rows the batches refer to, if it was not known before.
+        """
         if self._contents is None:
             raise ValueError("there were no events to write")
         self._end_file()
         self._wait()
         articles = self.articles.table()
         write_articles(self._folder / ARTICLES, articles)
-        if self._visitors is not None:
-            write_users(self._folder / USERS, self._visitors)
+        people = users or self._visitors
+        if people is not None:
+            write_users(self._folder / USERS, people)
         pools = self._pools.finish(self.articles)
         features, profiles = articles.features, articles.profiles
         events = sum(file.events for file in self._files)
@@ -155,6 +161,7 @@ class Appender:
             article_profile=None if profiles is None else tuple(profiles.column_names),
             article_profile_kinds=kinds_of(profiles),
             files=tuple(self._files),
+            **({} if people is None else contents_of_users(people)),
         )
         write_contents(self._folder, contents)
         return contents
@@ -170,6 +177,7 @@ class Appender:
             "exact",
             "feature_model",
             "decisions",
+            "visitor_ids",
         ):
             if getattr(before, key) != getattr(contents, key):
                 raise ValueError(

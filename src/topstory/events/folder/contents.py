@@ -53,6 +53,7 @@ class LogContents(msgspec.Struct, frozen=True, omit_defaults=True):
     recorded_count: int | None = None  # of propensities; None: all, or none if not recorded
     feature_model: str | None = None  # that made contexts and features; None: unknown, or none
     decisions: tuple[str, ...] = ()  # the columns of decisions that events have
+    visitor_ids: bool = False  # whether users.parquet says who each row is, in `visitor`
 
 
 class _Heading(msgspec.Struct, frozen=True):
@@ -136,6 +137,10 @@ def _check(contents: LogContents, path: Path) -> None:
         raise ValueError(f"{path}: damaged: it has a negative count")
     if contents.exact and (contents.contexts != "dense" or contents.users is not None):
         raise ValueError(f"{path}: damaged: only dense contexts of events can be exact")
+    if contents.visitor_ids and (
+        contents.users is None or "visitor" in (contents.user_profile or ())
+    ):
+        raise ValueError(f"{path}: damaged: visitor_ids without a column for them in {USERS}")
     for names, kinds in (
         (contents.user_profile, contents.user_profile_kinds),
         (contents.article_profile, contents.article_profile_kinds),

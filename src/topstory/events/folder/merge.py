@@ -38,12 +38,16 @@ class MergedArticles:
         self._index: dict[str, int] = {}
         self._features: list[npt.NDArray[np.float64]] = []
         self._width: int | None = None
+        self._last: ArticleTable | None = None
+        self._last_map = np.empty(0, np.int32)
         self._described: list[ArticleTable] = []  # those with raw profiles
 
     def add(self, table: ArticleTable) -> Indices:
         """Index in the table -> index here."""
         if not table.ids:
             return np.empty(0, np.int32)
+        if table is self._last:  # such as that of an articles file: the same in every batch
+            return self._last_map
         width = None if table.features is None else table.features.shape[1]
         if self.ids and width != self._width:
             raise ValueError(
@@ -65,6 +69,7 @@ class MergedArticles:
                 self._features[new[i]].tobytes() != table.features[i].tobytes()
             ):
                 self.changed[key] = self.changed.get(key, 0) + 1
+        self._last, self._last_map = table, new
         return new
 
     def features(self) -> npt.NDArray[np.float64] | None:

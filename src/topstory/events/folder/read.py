@@ -210,7 +210,7 @@ class _LogBuffers:
         contents, people = self._contents, self._people
         visitors = None
         if people is not None:
-            visitors = Visitors(self._visitor, people.contexts, people.profiles)
+            visitors = Visitors(self._visitor, people.contexts, people.profiles, people.ids)
         tables = [(table, len(table)) for tables in self._decisions for table in tables]
         return EventLog(
             users=users,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from topstory.events.columns.articles import ArticleTable, as_id
 from topstory.events.columns.contexts import invalid_rows
 from topstory.events.columns.pools import PoolTable
 from topstory.events.columns.profiles import as_profiles
+from topstory.events.columns.visitors import as_visitor_ids
 from topstory.events.folder.contents import ARTICLES, CONTENTS, LogContents
 from topstory.events.folder.parquet_files import batches, opened
 from topstory.events.folder.schemas import articles_schema, pools_schema, users_schema
@@ -93,13 +95,18 @@ class UserTable:
 
     contexts: npt.NDArray[np.float32]  # (V, d)
     profiles: pa.Table | None
+    ids: Any = None  # (V,) who it is; None: each row is a visitor of its own
 
 
 def read_users(path: Path, contents: LogContents) -> UserTable:
     """`users.parquet`."""
     users = contents.users or 0
     contexts = np.empty((users, contents.dimension), np.float32)
-    for start, batch in batches(path, users_schema(contents.dimension), users):
+    given: list[Any] = []
+    schema = users_schema(contents.dimension, contents.visitor_ids)
+    for start, batch in batches(path, schema, users):
+        if contents.visitor_ids:
+            given.append(batch.column("visitor").cast(pa.string()))
         rows = as_numpy(batch.column("user").flatten())
         rows = rows.reshape(len(batch), -1)
         bad = np.flatnonzero(invalid_rows(rows))
@@ -111,7 +118,10 @@ def read_users(path: Path, contents: LogContents) -> UserTable:
         names, kinds = contents.user_profile, contents.user_profile_kinds
         profiles = _read_profiles(path, names, kinds, users)
     contexts.flags.writeable = False
-    return UserTable(contexts, profiles)
+    ids = None
+    if contents.visitor_ids:
+        ids = as_visitor_ids(pa.concat_arrays([pa.array([], pa.string()), *given]), users)
+    return UserTable(contexts, profiles, ids)
 
 
 def _read_profiles(

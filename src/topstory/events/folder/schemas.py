@@ -37,9 +37,12 @@ def events_schema(contents: LogContents) -> pa.Schema:
     return schema
 
 
-def users_schema(dimension: int) -> pa.Schema:
+def users_schema(dimension: int, visitor_ids: bool) -> pa.Schema:
     """Of `users.parquet`, its raw profiles aside."""
-    return _schema([("user", pa.list_(_element(pa.float32()), dimension))])
+    schema = _schema([("user", pa.list_(_element(pa.float32()), dimension))])
+    if visitor_ids:
+        schema = schema.append(pa.field("visitor", pa.dictionary(pa.int32(), pa.string())))
+    return schema
 
 
 def pools_schema() -> pa.Schema:

@@ -98,16 +98,24 @@ def contents_of(log: EventLog) -> LogContents:
         timed=log.times is not None,
         recorded_propensity=recorded,
         files=(),
-        users=None if people is None else len(people.contexts),
-        user_profile=_names(log.profiles),
         article_profile=_names(log.article_profiles),
-        user_profile_kinds=kinds_of(log.profiles),
         article_profile_kinds=kinds_of(log.article_profiles),
         recorded_count=stored_count(log.propensities_recorded, recorded, len(log)),
         exact=log.exact is not None,
         feature_model=log.feature_model,
         decisions=() if log.decisions is None else tuple(log.decisions.column_names),
+        **({} if people is None else contents_of_users(people)),
     )
+
+
+def contents_of_users(people: Visitors) -> dict[str, Any]:
+    """What `log.json` says of `users.parquet`."""
+    return {
+        "users": len(people.contexts),
+        "user_profile": _names(people.profiles),
+        "user_profile_kinds": kinds_of(people.profiles),
+        "visitor_ids": people.ids is not None,
+    }
 
 
 def stored_count(count: int, recorded: bool, events: int) -> int | None:
@@ -181,10 +189,12 @@ def write_articles(path: Path, table: ArticleTable) -> None:
 
 def write_users(path: Path, visitors: Visitors) -> None:
     """Write `users.parquet`."""
-    schema = users_schema(visitors.contexts.shape[1])
+    schema = users_schema(visitors.contexts.shape[1], visitors.ids is not None)
     flat = _arrow(visitors.contexts.ravel())
-    column = pa.FixedSizeListArray.from_arrays(flat, type=schema.field("user").type)
-    _write_rows(path, pa.Table.from_arrays([column], schema=schema), visitors.profiles)
+    columns: list[Any] = [pa.FixedSizeListArray.from_arrays(flat, type=schema.field("user").type)]
+    if visitors.ids is not None:
+        columns.append(visitors.ids)
+    _write_rows(path, pa.Table.from_arrays(columns, schema=schema), visitors.profiles)
 
 
 def _write_rows(path: Path, table: pa.Table, profiles: pa.Table | None) -> None:

@@ -10,7 +10,7 @@ from topstory.events.formats.registry import writer
 from topstory.events.log import EventLog
 
 
-def export(
+def export_log(
     log: EventLog,
     to: str,
     out: str | PathLike[str],
@@ -27,7 +27,10 @@ def export(
     >>> import numpy as np, tempfile
     >>> log = EventLog.from_arrays(np.ones((1, 1)), [["a", "b"]], [0], ["b"], [1])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [path.name for path in export(log, "jsonl", f"{folder}/week.jsonl")]
+    ...     [path.name for path in export_log(log, "jsonl", f"{folder}/week.jsonl")]
     ['week.jsonl', 'week.articles.jsonl']
     """
     return writer(to)(log, Path(out), progress)
+
+
+export = export_log  # its name in 0.1

@@ -13,7 +13,9 @@ from time import perf_counter
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from topstory.events.columns.times import LATEST
 from topstory.events.folder.append import Appender
 from topstory.events.folder.contents import check_replaceable
 from topstory.events.formats.damage import check_loss, lost_bytes, total_bytes
@@ -23,6 +25,7 @@ from topstory.events.formats.faults import (
     Fault,
     Faults,
 )
+from topstory.events.formats.mapped.reader import MappedReader, is_mapped
 from topstory.events.formats.pipeline.sources import DamagedFile
 from topstory.events.formats.reader import FormatReader
 from topstory.events.formats.registry import reader
@@ -37,6 +40,7 @@ MAX_WORKERS = 4  # this process merges and writes what they parse, and cannot ke
 MAX_EXCESS_BAD_ROWS = 200_000  # more bad rows than good ones by this many: it is another format
 MAX_BAD_ROWS_ALIKE = 1_000  # rows before any event, all bad for one reason: so will the others be
 
+SORTED = "an event was older than one before it: the log was put in time order"
 UNORDERED_FILES = "older than the end of the file before: files are not in time order"
 
 Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
@@ -87,7 +91,9 @@ def import_log(
             log is the same. None: as many as help. They are spawned, so a script that asks for
             them must start its work under `if __name__ == "__main__":`.
         progress: called with the number of bytes that have been read since the last call.
-        options: further options of the format's reader.
+        options: further options of the format's reader. csv, jsonl and parquet take a mapping of
+            any columns: `map=` a TOML file or a dict, and its settings one by one, such as
+            `shown="item"` (docs/guides/your-data.md).
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as room:
@@ -97,7 +103,7 @@ def import_log(
     >>> report.events, report.skipped
     (1, {})
     """
-    source = reader(format)
+    source = _source(format, options)
     if not 0 <= max_bad <= 1:
         raise ValueError(f"max_bad is a share of the rows, 0 to 1, got {max_bad!r}")
     if workers is not None and workers < 1:
@@ -167,7 +173,10 @@ def _import(
             faults.forget(BLANK_PROPENSITY)  # the log has none at all
         for key, count in appender.articles.changed.items():
             faults.note(CHANGED_FEATURES, str(paths[0]), 0, key, count)
-        appender.finish()
+        mapped = source if isinstance(source, MappedReader) else None
+        appender.finish(None if mapped is None else mapped.users())
+        if mapped is not None and mapped.sort and not order.ascending:
+            _sort_by_time(fresh, faults, str(paths[0]))
     return ImportReport(
         format=format,
         files=tuple(map(str, paths)),
@@ -183,18 +192,26 @@ def _import(
     )
 
 
-def check_options(format: str, options: Iterable[str]) -> None:
+def check_options(format: str, options: Mapping[str, Any]) -> None:
     """Raise ValueError for an option that the format does not have.
 
-    >>> check_options("r6a", ["position"])
+    >>> check_options("r6a", {"position": "1"})
     Traceback (most recent call last):
     ...
     ValueError: r6a has no option 'position'; its options: none
     """
-    known = reader(format).options
-    if unknown := set(options) - set(known):
+    source = _source(format, options)
+    known = source.options
+    names = {name.split(".")[0] if isinstance(source, MappedReader) else name for name in options}
+    if unknown := names - set(known):
         takes = ", ".join(known) or "none"
         raise ValueError(f"{format} has no option {sorted(unknown)[0]!r}; its options: {takes}")
+
+
+def _source(format: str, options: Mapping[str, Any]) -> FormatReader:
+    """The format's reader: by a mapping, if there is anything of one among the options."""
+    plain = reader(format)
+    return MappedReader(format) if is_mapped(format, options, plain.options) else plain
 
 
 def usual_workers(format: str, paths: Sequence[Path]) -> int:
@@ -249,12 +266,13 @@ def _natural(name: str) -> tuple[list[str | int], str]:
 
 
 class _FileOrder:
-    """Notes events that are older than the end of the file before theirs."""
+    """Notes events that are older than the end of the file before theirs, or than any before."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
         self._file: Path | None = None
         self._early = False
+        self.ascending, self._latest = True, -LATEST
         self._last = self._end = 0  # microseconds: of the last event; of the last file's last
 
     def follow(self, path: Path, batch: EventLog) -> None:
@@ -262,6 +280,8 @@ class _FileOrder:
         if batch.times is None:
             return
         micros = batch.times.microseconds()
+        self.ascending &= int(micros[0]) >= self._latest and bool((np.diff(micros) >= 0).all())
+        self._latest = max(self._latest, int(micros.max()))
         if self._file is not path:  # not the same object: a file may be given twice
             self._end = self._last
             self._early = self._file is not None and bool(micros[0] < self._end)
@@ -270,6 +290,17 @@ class _FileOrder:
             earlier = int((micros < self._end).sum())
             if earlier:
                 self._faults.note(UNORDERED_FILES, str(path), 0, count=earlier)
+
+
+def _sort_by_time(folder: Path, faults: Faults, file: str) -> None:
+    """Write the log again in time order; events of one time stay in order."""
+    log = EventLog.read(folder)
+    assert log.times is not None
+    micros = log.times.microseconds()
+    late = int((micros < np.maximum.accumulate(micros)).sum())
+    faults.forget(UNORDERED_FILES)
+    faults.note(SORTED, file, 0, count=late)
+    log[np.argsort(micros, kind="stable")].write(folder)
 
 
 def _reasons(faults: Faults) -> str:

@@ -130,10 +130,11 @@ def in_sequence(log: EventLog, apart: int = 1) -> Finding:
 
 def by_visitor(log: EventLog) -> Finding:
     """Whether the article that a visitor saw last comes again."""
-    if log.visitors is None:
+    person = None if log.visitors is None else log.visitors.person
+    if person is None:
         return Finding("visitors", 0, None, "the log does not identify visitors")
-    visitor = log.visitors.number[:MAX_VISITS]
-    pool, position = log.pool[:MAX_VISITS], log.position[:MAX_VISITS]
+    known = np.flatnonzero(person[:MAX_VISITS] >= 0)
+    visitor, pool, position = person[known], log.pool[known], log.position[known]
     order = np.lexsort((np.arange(len(pool)), pool, visitor))
     counts = _repeats(log, pool[order], position[order], visitor[order])
     return _repeated("visitors", "successive events of a visitor", *counts)
@@ -143,7 +144,7 @@ def _repeats(
     log: EventLog,
     pool: npt.NDArray[np.int32],
     position: npt.NDArray[Any],
-    visitor: npt.NDArray[np.int32] | None = None,
+    visitor: npt.NDArray[np.int64] | None = None,
     apart: int = 1,
 ) -> tuple[int, int, float]:
     """How often the article is that of the row before, of how many pairs, expected how often."""

@@ -120,7 +120,7 @@ class RowBatch:
         users: npt.NDArray[np.float32] | SparseContexts,
         articles: ArticleTable,
         index: Mapping[Any, int],
-        listed: bool = False,
+        listed: int = 0,
     ) -> ParsedRows:
         """All rows, to be validated. `index`: a member of a pool -> its index in the articles.
 

@@ -58,7 +58,7 @@ class ParsedRows:
     propensity: npt.NDArray[np.float64] | None  # (n,) None: 1 / the pool's size
     micros: npt.NDArray[np.int64] | None  # (n,) None: untimed
     articles: ArticleTable
-    listed: bool = False  # the articles come from an articles file: keep all of them
+    listed: int = 0  # so many articles, the first ones, come from an articles file: keep them
     rejected: list[RejectedRow] = field(default_factory=list)
     text: Callable[[int], bytes | str] = lambda _: ""  # of row i, shown if it is bad
     blank: Mask | None = None  # (n,) rows without a propensity; None: all or none of them
@@ -159,12 +159,13 @@ def _used_tables(
     used, pool = np.unique(rows.pool[good], return_inverse=True)
     if len(used) < len(pools):
         pools = _take_pools(pools, used)
-    members = np.unique(pools.members)
-    if not rows.listed and len(members) < len(articles.ids):
-        features = articles.features
+    members = np.union1d(np.arange(rows.listed), pools.members)
+    if len(members) < len(articles.ids):
+        features, profiles = articles.features, articles.profiles
         articles = ArticleTable(
             tuple(articles.ids[i] for i in members.tolist()),
             None if features is None else features[members],
+            None if profiles is None else profiles.take(members).combine_chunks(),
         )
         numbers = np.searchsorted(members, pools.members).astype(np.int32)
         pools = PoolTable(pools.offsets, numbers)

@@ -12,9 +12,10 @@ from topstory.events.formats.pipeline.validation import validate
 from topstory.events.formats.plain.articles import read_articles
 from topstory.events.formats.plain.jsonl import OPTIONS
 from topstory.events.formats.plain.misspelt import note_misspelt
-from topstory.events.formats.plain.tables import TableParser, TablePart, is_wanted
+from topstory.events.formats.plain.tables import TableParser, is_wanted
 from topstory.events.formats.reader import Progress
 from topstory.events.formats.tabular.csv_tables import csv_tables
+from topstory.events.formats.tabular.table_part import TablePart
 from topstory.events.log import EventLog
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -34,6 +35,8 @@ OPTIONS: Mapping[str, str] = {
     "(default: articles have no features)",
     "constant": "yes: append the constant 1 to each user (default no: it is there)",
 }
+LACKING = ": rename it, or say which it is with a mapping (--map; --suggest writes one)"
+_LACKING_FIELD = re.compile("missing required field `([a-z]+)`$")
 MAX_KNOWN_IDS = 1 << 18  # ids in the pools that are remembered
 
 
@@ -108,7 +111,8 @@ class _JsonlParser(LineParser):
         """Users as a matrix; the articles are those of the pools unless a file lists them."""
         articles = self._articles or ArticleTable(tuple(batch.members()))
         users = self._users.stack(batch.users)
-        return batch.rows(users, articles, articles.index, listed=self._articles is not None)
+        listed = 0 if self._articles is None else len(articles.ids)
+        return batch.rows(users, articles, articles.index, listed)
 
     def _micros(self, timestamp: datetime | int | float | None) -> int | None:
         if not self.first_event.setdefault("timed", timestamp is not None):
@@ -127,6 +131,8 @@ def _decoded(decoder: msgspec.json.Decoder[Any], line: bytes) -> Any:
     try:
         return decoder.decode(line)
     except msgspec.ValidationError as error:
+        if lacking := _LACKING_FIELD.search(str(error)):
+            raise NotAnEvent(f"there is no field {lacking[1]!r}{LACKING}") from None
         raise NotAnEvent(f"not an event: {general_reason(str(error))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise NotAnEvent("not valid JSON") from None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,6 @@ from topstory.events.formats.pipeline.row_batch import pool_fault
 from topstory.events.formats.pipeline.validation import (
     NOT_IN_POOL,
     ParsedRows,
-    RejectedRow,
     rejected_rows,
 )
 from topstory.events.formats.plain.users import NOT_A_NUMBER, USER_ID, USER_PREFIX
@@ -31,20 +30,12 @@ from topstory.events.formats.tabular.arrow_columns import (
     column_times,
     dictionary_codes,
 )
+from topstory.events.formats.tabular.table_part import TablePart
 
 SEPARATOR = "|"  # between the ids of a pool, or the numbers of a user, in one text
 JOINER = "\x1f"  # joins the ids of a pool to find equal pools; no sensible id contains it
 
 FIELDS = ("timestamp", "user", "pool", "shown", "payoff", "propensity")
-
-
-class TablePart(NamedTuple):
-    """Some rows of a file's table."""
-
-    columns: dict[str, Column]
-    lines: npt.NDArray[np.int64]
-    rejected: list[RejectedRow]
-    text: Callable[[int], bytes]
 
 
 def is_wanted(name: str) -> bool:
@@ -108,7 +99,7 @@ class TableParser:
             propensity=propensity,
             micros=column_times(columns["timestamp"])[good] if "timestamp" in columns else None,
             articles=known,
-            listed=self._articles is not None,
+            listed=0 if self._articles is None else len(known.ids),
             rejected=rejected,
             text=lambda i: part.text(int(good[i])),
             blank=blank,

@@ -1,0 +1,1 @@
+"""Examples that start from data as people have it."""

@@ -1,0 +1,1 @@
+"""Your own columns: a mapping says what each is (docs/guides/your-data.md)."""

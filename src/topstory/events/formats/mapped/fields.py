@@ -1,0 +1,179 @@
+"""Columns of an export as fields of profiles: cleaned, and of their kind; nothing drops a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from topstory.events.columns.arrow_ids import is_string_type
+from topstory.events.columns.checks import Mask
+from topstory.events.columns.profiles import TYPES
+from topstory.events.formats.mapped.mapping import Field
+from topstory.events.formats.mapped.moments import column_moments
+from topstory.events.formats.tabular.arrow_columns import (
+    INVALID_TIME,
+    Column,
+    as_text,
+    column_numbers,
+    dictionary_codes,
+)
+
+_YES = {"true", "t", "yes", "y", "1", "1.0"}
+_NO = {"false", "f", "no", "n", "0", "0.0"}
+
+
+class Texts(NamedTuple):
+    """A column as texts without blanks around them; None: missing, or not UTF-8."""
+
+    codes: npt.NDArray[np.int64]  # (n,)
+    values: list[str | None]
+
+    def mapped(self, values: list[Any]) -> list[Any]:
+        """`values[code]` of each row."""
+        return [values[code] for code in self.codes.tolist()]
+
+
+def texts(column: Column, missing: Collection[str]) -> Texts:
+    """The texts of a column; those in `missing` are None.
+
+    >>> texts(pa.array([b" US", b"N/A", b"US"]), ["N/A"])
+    Texts(codes=array([0, 1, 2]), values=['US', None, 'US', None])
+    """
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.string())
+    if pa.types.is_floating(column.type):
+        column = _without_points(column)
+    codes, values = dictionary_codes(column)
+    return Texts(codes, [_clean(value, missing) for value in values])
+
+
+def _clean(value: object, missing: Collection[str]) -> str | None:
+    text = as_text(value)
+    if text is None:
+        return None
+    text = text.strip()
+    return None if text in missing else text
+
+
+def _without_points(column: Column) -> Column:
+    """Whole numbers without a point: pandas makes 7 of 7.0 where other rows have none."""
+    whole = pc.equal(pc.floor(column), column)
+    if pc.all(whole, min_count=0).as_py() and not pc.any(pc.is_inf(column)).as_py():
+        try:
+            return pc.if_else(pc.is_nan(column), None, column).cast(pa.int64())
+        except pa.ArrowInvalid:
+            return column
+    return column
+
+
+def numbers(column: Column) -> npt.NDArray[np.float64]:
+    """(n,) numbers; true and false, yes and no count 1 and 0; nan where there is none.
+
+    >>> numbers(pa.array([b"1", b"true", b"No", b"?"]))
+    array([ 1.,  1.,  0., nan])
+    """
+    found = column_numbers(column).copy()
+    odd = np.flatnonzero(np.isnan(found))
+    if len(odd) and (is_string_type(column.type) or pa.types.is_binary(column.type)):
+        codes, values = dictionary_codes(column.take(pa.array(odd)))
+        found[odd] = np.array([_truth(as_text(value)) for value in values])[codes]
+    return np.where(np.isinf(found), np.nan, found)
+
+
+def _truth(text: str | None) -> float:
+    word = (text or "").strip().lower()
+    return 1.0 if word in _YES else 0.0 if word in _NO else np.nan
+
+
+class TypedField(NamedTuple):
+    """A field's values in the type of its kind, and where a value was there but not readable."""
+
+    array: Any
+    unreadable: Mask
+
+
+def typed_field(column: Column, field: Field, missing: Collection[str]) -> TypedField:
+    """A column as a field. What is no number, no date or no truth value becomes missing.
+
+    >>> made = typed_field(pa.array([b"31", b"", b"old"]), Field("number"), [""])
+    >>> made.array.to_pylist(), made.unreadable.tolist()
+    ([31.0, None, None], [False, False, True])
+    """
+    nothing = np.zeros(len(column), bool)
+    match field.kind:
+        case "category" | "text":
+            found = texts(column, missing)
+            return TypedField(_strings(found, field.kind == "text"), nothing)
+        case "categories":
+            return TypedField(_lists(column, field.separator, missing), nothing)
+        case "date":
+            micros = column_moments(column, field.format)
+            lacking = micros == INVALID_TIME
+            array: Any = pa.array(micros, mask=lacking).cast(TYPES["date"])
+        case _:
+            values = numbers(column)
+            if field.kind == "boolean":
+                values = np.where((values == 0) | (values == 1), values, np.nan)
+            lacking = np.isnan(values)
+            array = pa.array(np.nan_to_num(values), mask=lacking)
+            array = array.cast(TYPES[field.kind])
+    return TypedField(array, _present(column, lacking, missing))
+
+
+def _present(column: Column, lacking: Mask, missing: Collection[str]) -> Mask:
+    """Which of the rows that lack a value have something there all the same."""
+    found = np.zeros(len(column), bool)
+    rows = np.flatnonzero(lacking)
+    if len(rows):
+        codes, values = texts(column.take(pa.array(rows)), missing)
+        found[rows] = np.array([value is not None for value in values])[codes]
+    return found
+
+
+def _strings(found: Texts, plain: bool) -> Any:
+    known = list(dict.fromkeys(value for value in found.values if value is not None))
+    place = {value: i for i, value in enumerate(known)}
+    new = np.array([-1 if value is None else place[value] for value in found.values], np.int32)
+    codes = new[found.codes]
+    indices: Any = pa.array(codes, mask=codes < 0)
+    made = pa.DictionaryArray.from_arrays(indices, pa.array(known, pa.string()))
+    return made.cast(pa.string()) if plain else made
+
+
+def _lists(column: Column, separator: str, missing: Collection[str]) -> Any:
+    kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        rows = column.to_pylist()
+        lists = [None if row is None else _members(map(as_text, row), missing) for row in rows]
+    else:
+        found = texts(column, missing)
+        lists = found.mapped([split_list(value, separator, missing) for value in found.values])
+    return pa.array(lists, pa.list_(pa.string()))
+
+
+def split_list(text: str | None, separator: str, missing: Collection[str]) -> list[str] | None:
+    """A list that was written as one text: with separators, as JSON, or as Python writes it.
+
+    >>> split_list("a| b", "|", []), split_list('["a", "b"]', "|", []), split_list("['a']", "|", [])
+    (['a', 'b'], ['a', 'b'], ['a'])
+    """
+    if text is None:
+        return None
+    if text.startswith("[") and text.endswith("]"):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = [each.strip().strip("'\"") for each in text[1:-1].split(",")]
+        return _members((None if each is None else str(each) for each in found), missing)
+    return _members(text.split(separator), missing)
+
+
+def _members(values: Any, missing: Collection[str]) -> list[str]:
+    cleaned = (value.strip() for value in values if value is not None)
+    return list(dict.fromkeys(value for value in cleaned if value and value not in missing))
