@@ -11,6 +11,7 @@ import typer
 from msgspec import inspect as types
 
 from topstory.cli.app import app
+from topstory.cli.reports.evaluate import EvaluationReport, QuantityReport, ValueReport
 from topstory.cli.reports.export import ExportReport
 from topstory.cli.reports.features import AppliedReport
 from topstory.cli.reports.replay import (
@@ -108,6 +109,12 @@ $ topstory train logs/ --policy linucb-hybrid --alpha 0.3 --out policy.safetenso
 $ topstory train raw/ --policy ucb-seg --features features.safetensors --out policy.safetensors
 ```
 """,
+    "evaluate": """\
+```console notest
+$ topstory evaluate logs/ --policy policy.safetensors
+$ topstory evaluate logs/ --policy linucb-hybrid,linucb-disjoint --alpha 0.3 --estimator dr
+```
+""",
     "serve": """\
 ```console notest
 $ topstory serve
@@ -165,6 +172,7 @@ JSON = {
     "tune": "JSON of tune",
     "study": "JSON of study",
     "train": "JSON of train",
+    "evaluate": "JSON of evaluate",
     "inspect": "JSON of inspect",
     "export-journal": "JSON of export-journal",
     "backup-journal": "JSON of backup-journal",
@@ -206,6 +214,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
         (StudyReport, Table1, Row, Cell, Number),
     ),
     "train": (INTERVALS, (TrainReport, HeldOutReport, HeldOutBucket)),
+    "evaluate": (INTERVALS, (EvaluationReport, ValueReport, QuantityReport)),
     "inspect": (
         "Times are in UTC. Unknown numbers are null.",
         (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown, Rejection, Check),

@@ -13,11 +13,13 @@ from topstory.policies.registry import MODELS as _MODELS
 
 if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
     from topstory.evaluation import Comparison as Comparison
+    from topstory.evaluation import Evaluation as Evaluation
     from topstory.evaluation import NotUniformWarning as NotUniformWarning
     from topstory.evaluation import Result as Result
     from topstory.evaluation import RetentionWarning as RetentionWarning
     from topstory.evaluation import Training as Training
     from topstory.evaluation import compare as compare
+    from topstory.evaluation import evaluate as evaluate
     from topstory.evaluation import lift as lift
     from topstory.evaluation import replay as replay
     from topstory.evaluation import train as train
@@ -54,8 +56,8 @@ _MODULES = {
     "policies": ("Choice", "Policy"),
     "policies.registry": ("policy",),
     "evaluation": (
-        *("Comparison", "NotUniformWarning", "Result", "RetentionWarning", "Training"),
-        *("compare", "lift", "replay", "train", "tune"),
+        *("Comparison", "Evaluation", "NotUniformWarning", "Result", "RetentionWarning"),
+        *("Training", "compare", "evaluate", "lift", "replay", "train", "tune"),
     ),
     "studies": ("Study", "StudyWarning", "study"),
     "serving.client": ("AsyncClient", "Client"),

@@ -6,6 +6,7 @@ import typer
 
 from topstory import __version__
 from topstory.cli.commands.demo import demo
+from topstory.cli.commands.evaluate import evaluate
 from topstory.cli.commands.export import export
 from topstory.cli.commands.features import features
 from topstory.cli.commands.import_ import import_
@@ -33,7 +34,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 for command in (
-    *(simulate, import_, export, inspect, replay, tune, study, train),
+    *(simulate, import_, export, inspect, replay, tune, study, train, evaluate),
     *(serve, export_journal, backup_journal, verify_journal, exclude, new_key, demo),
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(reports_errors(command))

@@ -3,6 +3,8 @@
 from topstory.evaluation.comparison import Comparison, compare
 from topstory.evaluation.exploration import ExplorationCost, exploration_cost, total_bucket
 from topstory.evaluation.intervals import Interval
+from topstory.evaluation.off_policy.evaluate import evaluate
+from topstory.evaluation.off_policy.value import Evaluation, PolicyValue, Quantity
 from topstory.evaluation.replays.prepared_log import NotUniformWarning
 from topstory.evaluation.replays.replay import replay
 from topstory.evaluation.replays.retention import RetentionWarning
@@ -29,6 +31,7 @@ __all__ = [
     "Claim",
     "Comparison",
     "Estimate",
+    "Evaluation",
     "ExplorationCost",
     "Interval",
     "Lift",
@@ -37,6 +40,8 @@ __all__ = [
     "NotUniformWarning",
     "Outcome",
     "Point",
+    "PolicyValue",
+    "Quantity",
     "Result",
     "RetentionWarning",
     "Run",
@@ -46,6 +51,7 @@ __all__ = [
     "Window",
     "compare",
     "cost",
+    "evaluate",
     "exploration_cost",
     "grid_runs",
     "lift",

@@ -1,0 +1,1 @@
+"""What a fixed policy would earn, from a log that another policy wrote."""

@@ -1,0 +1,52 @@
+"""What a reader must know before using a value, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from topstory.evaluation.off_policy.value import Quantity
+
+FEW_EVENTS = 200  # effective ones
+LARGE_SHARE = 0.05
+DOUBT = 0.02  # of the mean weight: smaller deviations from 1 change no conclusion
+
+
+def cautions(
+    estimator: str,
+    mean_weight: Quantity,
+    effective_events: float,
+    largest_share: float,
+    too_short: bool,
+) -> Iterator[str]:
+    """Sentences, the most serious first."""
+    low, high = mean_weight.best_interval
+    if effective_events == 0:
+        yield "the log never shows what this policy would show: nothing can be said of its value"
+        return
+    if high < 1 - DOUBT:
+        yield (
+            f"the mean weight is {mean_weight.value:.3f}, not 1: the log never shows some of what "
+            "this policy would show, and what that would earn is unknown"
+        )
+    if low > 1 + DOUBT:
+        yield (
+            f"the mean weight is {mean_weight.value:.3f}, not 1: the recorded propensities are too "
+            "small for what was shown, so the value is biased; `topstory inspect` says more"
+        )
+    if effective_events < FEW_EVENTS:
+        yield (
+            f"the log is worth {effective_events:,.0f} events for this policy: its value is hardly "
+            "known"
+        )
+    if largest_share > LARGE_SHARE:
+        yield (
+            f"one event has {largest_share:.0%} of all weight: without it the value would be "
+            "another"
+        )
+    if too_short:
+        yield (
+            "rates change so slowly that this log says nothing of other days: its intervals are "
+            "for these days alone, and a log of more days is needed"
+        )
+    if estimator == "dm":
+        yield "the interval does not cover errors of the payoff model, which dm trusts"

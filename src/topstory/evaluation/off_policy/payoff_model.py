@@ -1,0 +1,75 @@
+"""r̂: what a model of our own expects each article to pay, for estimators that use one.
+
+Cross-fitted: a prediction never comes from a model that learned the event, nor, where visitors are
+known, any event of its visitor. Otherwise luck would be predicted, and count twice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topstory.evaluation.off_policy.targets import plain_room
+from topstory.evaluation.replays.prepared_log import chunks
+from topstory.events import EventLog
+from topstory.explorers import Greedy
+from topstory.kernels.compilation import Counters, Floats, Slots
+from topstory.kernels.replay import Pools
+from topstory.kernels.targets import predict
+from topstory.models import DisjointLinear
+from topstory.models.contexts import kernel_rows
+from topstory.policies import Policy
+from topstory.policies.log_learner import learn_log
+
+FOLDS = 3
+RIDGE = 1.0
+
+
+class PayoffModel:
+    """A ridge regression for each article, once for each fold, learned from the other folds."""
+
+    def __init__(self, log: EventLog) -> None:
+        self._log = log
+        self._users = log.users if log.exact is None else log.exact.users
+        self._folds = _folds(log)
+        self._learned = [Policy(DisjointLinear(RIDGE), Greedy()) for _ in range(FOLDS)]
+        self._slots: list[Slots] = []
+        for policy in self._learned:
+            self._slots.append(policy.model.add_all(log.articles))
+            policy.model.see(log.dimension)
+        for start, stop in chunks(len(log)):
+            part = log[start:stop]
+            for fold, policy in enumerate(self._learned):
+                learn_log(policy, part[self._folds[start:stop] != fold])
+
+    def predict(
+        self, start: int, stop: int, begins: Counters, chances: Floats
+    ) -> tuple[Floats, Floats]:
+        """Of the events start … stop − 1: Σ_a π_a r̂_a, and r̂ of the article shown."""
+        log = self._log
+        direct, shown = np.empty(stop - start), np.empty(stop - start)
+        for fold, (policy, slots) in enumerate(zip(self._learned, self._slots, strict=True)):
+            predict(
+                start,
+                kernel_rows(self._users),
+                log.pool,
+                log.position,
+                Pools(log.pool_offsets, slots[log.pool_members], policy.model.roster.keys),
+                begins,
+                chances,
+                self._folds[start:stop] == fold,
+                policy.model.state,
+                plain_room(log.dimension),
+                direct,
+                shown,
+            )
+        return direct, shown
+
+
+def _folds(log: EventLog) -> NDArray[np.uint8]:
+    """(n,) each event's fold: by its visitor, where that is known."""
+    number = np.arange(len(log))
+    visitor = log.visitor_number
+    if visitor is not None:
+        number = np.where(visitor >= 0, visitor, number)
+    return (number % FOLDS).astype(np.uint8)
