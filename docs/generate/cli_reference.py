@@ -38,7 +38,7 @@ from topstory.features.description import (
     FeatureReport,
     Liking,
 )
-from topstory.features.encoding.encoder import FieldReport
+from topstory.features.fields.field import FieldReport
 from topstory.features.regression.early_stopping import Step
 from topstory.report.records import Cell, Number, Row, Table1
 from topstory.serving.upkeep.backup import BackedUp

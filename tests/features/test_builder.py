@@ -47,6 +47,7 @@ def test_six_numbers_are_normalised_kernels_of_distances(distances: str) -> None
         (builder.user_side_, log.profiles, builder.users(log.profiles)),
         (builder.article_side_, log.article_profiles, builder.articles(log.article_profiles)),
     ):
+        assert side.soft is not None
         raw = side.encoder.transform(profiles).toarray().astype(float)
         wanted = by_hand(raw @ side.projection, side.soft.centers_, side.soft.width_)
         assert found.shape[1] == 6
@@ -82,6 +83,8 @@ def test_weighted_articles_are_centred_log_odds_of_user_clusters() -> None:
 def test_clusters_are_a_fixed_point_of_k_means() -> None:
     builder, log = clear_builder(), clear_log()
     side = builder.user_side_
+    assert side.soft is not None
+    assert side.projection is not None
     points = side.encoder.transform(log.profiles) @ side.projection
     closest = side.soft.predict(points)
     np.testing.assert_array_equal(builder.segments(log.profiles), closest)
@@ -226,8 +229,8 @@ def test_a_file_that_is_no_builder_of_this_version_is_refused(tmp_path: Path) ->
         ts.FeatureBuilder().save(path)
     little_builder().save(path)
     whole = path.read_bytes()
-    path.write_bytes(whole.replace(b'"version":"1"', b'"version":"9"'))
-    with pytest.raises(ValueError, match="feature model format 9, but this topstory reads up to 1"):
+    path.write_bytes(whole.replace(b'"version":"2"', b'"version":"9"'))
+    with pytest.raises(ValueError, match="feature model format 9, but this topstory reads up to 2"):
         ts.FeatureBuilder.load(path)
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(ValueError, match="the checksum does not match"):
@@ -318,6 +321,7 @@ def test_components_stand_between_memberships_and_the_constant() -> None:
     builder, log = little_builder(components=1), little_log()
     contexts = builder.users(log.profiles)
     side = builder.user_side_
+    assert side.projection is not None
     points = side.encoder.transform(log.profiles) @ side.projection
     assert contexts.shape == (40, 4)
     np.testing.assert_allclose(contexts[:, :2].sum(axis=1), 1.0, rtol=1e-6)

@@ -6,9 +6,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import topstory as ts
 from topstory.events import EventLog
+from topstory.events.columns.profiles import as_profiles
 
 # Changes of `little_log` after which nothing can be learned, and the error that reports it.
 TEACHING_NOTHING: list[tuple[dict[str, Any], str]] = [
@@ -85,3 +87,63 @@ def little_builder() -> ts.FeatureBuilder:
         article_profiles={"tags": [[f"on {each}"] for each in likes]},
     )
     return ts.FeatureBuilder(ridge=0.1, support=0.001).fit(log)
+
+
+def mixed_profiles(users: int = 300, seed: int = 0) -> pa.Table:
+    """Profiles as a warehouse exports them: all kinds, with missing values."""
+    random = np.random.default_rng(seed)
+
+    def some(values: Any) -> list[Any]:
+        return [
+            None if gone else value
+            for value, gone in zip(values, random.random(users) < 0.1, strict=True)
+        ]
+
+    joined = np.datetime64("2008-01-01", "us") + random.integers(10**6, 3 * 10**13, users)
+    words = ["rain", "sun", "goal", "news", "art", "wind", "Rome"]
+    columns = {
+        "country": some(random.choice(["de", "fr", "us", "li"], users, p=[0.5, 0.3, 0.195, 0.005])),
+        "device": random.choice(["phone", "desk"], users).tolist(),
+        "age": some(random.normal(40, 12, users).tolist()),
+        "spent": some((random.exponential(40, users) ** 2).tolist()),
+        "is_subscriber": some((random.random(users) < 0.3).tolist()),
+        "joined": some(joined.tolist()),
+        "likes": some(
+            [random.choice(list("abcd"), size=k).tolist() for k in random.integers(4, size=users)]
+        ),
+        "city": [f"city-{i}" for i in random.integers(500, size=users)],
+        "about": some([" ".join(random.choice(words, 4)) for _ in range(users)]),
+        "site": ["main"] * users,
+    }
+    return as_profiles("profiles", columns, text=["about"])
+
+
+def mixed_log(events: int = 4_000, seed: int = 0, **changes: Any) -> EventLog:
+    """Subscribers like the articles about rain, phones those about goals."""
+    random = np.random.default_rng(seed)
+    profiles = mixed_profiles(seed=seed)
+    users, visitor = profiles.to_pylist(), random.integers(profiles.num_rows, size=events)
+    titles = ["rain in Rome", "goal of the day", "more rain, more wind", "a goal, and a goal"] * 2
+    shown = random.integers(len(titles), size=events)
+    rainy = np.array([bool(user["is_subscriber"]) for user in users])[visitor]
+    liked = np.where(shown % 2 == 0, rainy, ~rainy)
+    given: dict[str, Any] = {
+        "users": None,
+        "pools": [[f"a{i}" for i in range(len(titles))]],
+        "pool": np.zeros(events, int),
+        "shown": [f"a{i}" for i in shown],
+        "payoff": random.random(events) < np.where(liked, 0.5, 0.1),
+        "visitor": visitor,
+        "profiles": profiles,
+        "article_profiles": as_profiles(
+            "article_profiles",
+            {
+                "title": titles,
+                "section": ["weather", "sport"] * 4,
+                "words": [300.0, 500, None, 900, 200, 700, 800, 400],
+                "video": [True, False] * 4,
+            },
+            text=["title"],
+        ),
+    }
+    return EventLog.from_arrays(**(given | changes))

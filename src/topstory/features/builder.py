@@ -15,11 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from topstory.engines import Engine, engine
 from topstory.events import EventLog
-from topstory.features.clustering.fit import EncodedProfiles, cluster
+from topstory.features.clustering.fit import Groups
 from topstory.features.clustering.fitted_side import FittedSide
 from topstory.features.clustering.projection import PLAIN, WEIGHTED
-from topstory.features.clustering.soft_clusters import SoftClusters
-from topstory.features.encoding.encoder import Encoder, Threshold
+from topstory.features.encoding.categories import Sparse
+from topstory.features.encoding.encoder import Threshold
+from topstory.features.fields.profile_encoder import BINS, SCALED
+from topstory.features.fields.text import COMPONENTS
+from topstory.features.methods.method import RawProfiles, Regress, Settings
+from topstory.features.methods.registry import CLUSTERS, METHODS, NEED_NO_ARTICLES
 from topstory.features.raw_logs import (
     check_articles,
     events_of,
@@ -37,17 +41,18 @@ MAX_EVENTS_IN_MEMORY = 200_000_000  # events, of 8 bytes each
 
 # Ignored: scikit-learn is not typed.
 class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
-    """Features as the paper constructs them (§5.2.2): by default six numbers for each.
+    """Features from raw profiles of any kinds, by default as the paper constructs them (§5.2.2).
 
-    Raw profiles are encoded; a bilinear logistic regression learns from random exploration who
-    clicks on what; users and articles are projected by it and clustered; what comes out are
+    That is, raw profiles are encoded; a bilinear logistic regression learns from random exploration
+    who clicks on what; users and articles are projected by it and clustered; what comes out are
     memberships in the clusters, principal components if asked for, and the constant 1, last.
 
     Args:
         clusters: of users.
         article_clusters: of articles; None: as many as of users.
         support: the least share of users that must have a category for it to be used: a number,
-            or field -> number (0.1 where a field is not named, 0 keeps all).
+            or field -> number (0 keeps all). Where nothing is said it is 0.1, the paper's; with
+            the method direct 0.01.
         article_support: the same, of articles.
         distances: "weighted" (by what articles differ in) or "plain" (the paper's).
         components: principal components beside the memberships, as the paper's §5.5 suggests.
@@ -55,6 +60,9 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         above, share: the kernel's width makes this share of largest memberships lie above this.
         engine: "serial", "local" (all cores), "ray", or an `Engine`; it changes no number.
         seed: decides which events are held out, and where k-means starts.
+        method: "clusters" as above, or "direct": the profile itself, one-hot and scaled.
+        numbers: how numbers and dates are encoded: "scaled" or "bins"; None: as suits the method.
+        text: how many numbers a field of text becomes.
 
     >>> import topstory as ts
     >>> random = np.random.default_rng(0)
@@ -73,11 +81,19 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
     (20000, 3)
     """
 
+    user_side_: FittedSide
+    article_side_: FittedSide  # if there are profiles of articles
+    model_: BilinearLogistic  # if the method learns from clicks
+    means_: Floats  # (clusters, D) of φ_u in each cluster, if there are any
+    sizes_: Floats  # (clusters,) its users
+    histogram_: npt.NDArray[np.int64]  # of users' largest memberships
+    unknown: Counter[str]  # by field: how often it held a category that is not known
+
     def __init__(
         self,
         clusters: int = 5,
         article_clusters: int | None = None,
-        support: Threshold = 0.1,
+        support: Threshold | None = None,
         article_support: Threshold = 0.0,
         distances: str = WEIGHTED,
         components: int = 0,
@@ -90,6 +106,9 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         share: float = 0.85,
         engine: str | Engine = "local",
         seed: int = 0,
+        method: str = CLUSTERS,
+        numbers: str | None = None,
+        text: int = COMPONENTS,
     ) -> None:
         self.clusters = clusters
         self.article_clusters = article_clusters
@@ -106,6 +125,9 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         self.share = share
         self.engine = engine
         self.seed = seed
+        self.method = method
+        self.numbers = numbers
+        self.text = text
 
     def fit(self, log: EventLog, progress: Callable[[Step], None] | None = None) -> FeatureBuilder:
         """Learn from a raw log of random exploration.
@@ -115,14 +137,16 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             progress: called after each iteration of the regression.
         """
         self._check()
-        visitors = raw_visitors(log)
-        raw = self._encode(visitors.profiles, log.article_profiles)
-        shown = log.shown_index
-        check_articles(raw.articles[np.unique(shown)])
-        model = self.regression().fit_events(
-            raw.users, raw.articles, visitors.number, shown, log.payoff, progress
-        )
-        return self._fit_clusters(model, raw)
+        visitors = raw_visitors(log, self._needs_articles)
+
+        def regress(users: Sparse, articles: Floats) -> BilinearLogistic:
+            shown = log.shown_index
+            check_articles(articles[np.unique(shown)])
+            return self.regression().fit_events(
+                users, articles, visitors.number, shown, log.payoff, progress
+            )
+
+        return self._fit(RawProfiles(visitors.profiles, log.article_profiles), regress)
 
     def fit_folder(
         self,
@@ -144,15 +168,15 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             progress: called after each iteration, or batch.
         """
         self._check(passes)
-        source, profiles, article_profiles = raw_folder(folder)
-        raw = self._encode(profiles, article_profiles)
-        model = self.regression()
-        if passes is None:
-            model.fit_folder(raw.users, raw.articles, source, in_memory, progress)
-        else:
-            events = partial(visits_of, source)
-            model.fit_stream(raw.users, raw.articles, events, passes, progress)
-        return self._fit_clusters(model, raw)
+        source, profiles, article_profiles = raw_folder(folder, self._needs_articles)
+
+        def regress(users: Sparse, articles: Floats) -> BilinearLogistic:
+            model = self.regression()
+            if passes is None:
+                return model.fit_folder(users, articles, source, in_memory, progress)
+            return model.fit_stream(users, articles, partial(visits_of, source), passes, progress)
+
+        return self._fit(RawProfiles(profiles, article_profiles), regress)
 
     def fit_parts(
         self,
@@ -175,10 +199,13 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         first = next(iter(parts()), None)
         if first is None:
             raise ValueError("there are no parts, so there is nothing to fit")
-        raw = self._encode(raw_visitors(first).profiles, first.article_profiles)
-        events = partial(events_of, parts)
-        model = self.regression().fit_stream(raw.users, raw.articles, events, passes, progress)
-        return self._fit_clusters(model, raw)
+        profiles = raw_visitors(first, self._needs_articles).profiles
+
+        def regress(users: Sparse, articles: Floats) -> BilinearLogistic:
+            events = partial(events_of, parts)
+            return self.regression().fit_stream(users, articles, events, passes, progress)
+
+        return self._fit(RawProfiles(profiles, first.article_profiles), regress)
 
     def apply(self, log: EventLog, keep_profiles: bool = False) -> EventLog:
         """The same events with these features in place of the log's contexts and features.
@@ -188,8 +215,9 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             keep_profiles: whether the new log has them too.
         """
         check_is_fitted(self)
-        contexts = self.users(raw_visitors(log).profiles)
-        features = self.articles(log.article_profiles)
+        described = hasattr(self, "article_side_")
+        contexts = self.users(raw_visitors(log, described).profiles)
+        features = self.articles(log.article_profiles) if described else None
         return with_features(log, contexts, features, keep_profiles, self.identity)
 
     def users(self, profiles: Any) -> npt.NDArray[np.float32]:
@@ -200,14 +228,14 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
 
     def articles(self, profiles: Any) -> Floats:
         """(A, m) the features of articles, from a table of raw profiles."""
-        check_is_fitted(self)
-        return self.article_side_.many(engine(self.engine), profiles, self.unknown)
+        return self._side("article_side_").many(engine(self.engine), profiles, self.unknown)
 
     def user(self, profile: Mapping[str, Any]) -> Floats:
-        """(d,) the context of one user, from a dict: field -> category, or list of categories.
+        """(d,) the context of one user, from a dict: field -> value.
 
-        A field may be left out, or None: unknown. Categories that were not there when the builder
-        was fitted are ignored, and counted in `unknown`.
+        A value is a category (a string), a list of categories, a number, a boolean, a date (ISO
+        8601, or Python's) or text, as it was when the builder was fitted. A field may be left out,
+        or None: missing. Categories that were not there then are ignored, and counted in `unknown`.
         """
         found = self._side("user_side_").one(profile, self.unknown)
         return found.astype(np.float32).astype(np.float64)  # as a log keeps contexts
@@ -248,25 +276,22 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         """
         from topstory.features.identity import identity_of
 
-        return identity_of(self._side("user_side_"), self._side("article_side_"))
+        return identity_of(self._side("user_side_"), getattr(self, "article_side_", None))
 
     def _side(self, name: str) -> FittedSide:
         # Not check_is_fitted first: it would take most of the time of one profile.
         found: FittedSide | None = getattr(self, name, None)
         if found is None:
             check_is_fitted(self)
-            raise AttributeError(name)
+            raise ValueError(
+                "this feature model has no article features: the log that it was fitted on has no "
+                "profiles of articles"
+            )
         return found
 
-    def _encode(self, profiles: Any, article_profiles: Any) -> EncodedProfiles:
-        users = Encoder(self.support).fit(profiles)
-        articles = Encoder(self.article_support, apart=False).fit(article_profiles)
-        users.check_kept("users")
-        articles.check_kept("articles")
-        features = articles.transform(article_profiles).toarray()  # (A, M)
-        return EncodedProfiles(
-            users, articles, users.transform(profiles), features.astype(np.float64)
-        )
+    @property
+    def _needs_articles(self) -> bool:
+        return self.method not in NEED_NO_ARTICLES
 
     def regression(self) -> BilinearLogistic:
         """The regression, not fitted, with these parameters."""
@@ -280,32 +305,68 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             seed=self.seed,
         )
 
-    def _fit_clusters(self, model: BilinearLogistic, raw: EncodedProfiles) -> FeatureBuilder:
-        check_articles(raw.articles[model.shown_ > 0])
-        found = cluster(
-            engine(self.engine),
-            model,
-            raw,
-            self._soft(self.clusters),
-            self._soft(self.article_clusters or self.clusters),
-            self.distances,
-            self.components,
+    def _fit(self, raw: RawProfiles, regress: Regress) -> FeatureBuilder:
+        settings = Settings(
+            clusters=self.clusters,
+            article_clusters=self.article_clusters or self.clusters,
+            support=self.support,
+            article_support=self.article_support,
+            distances=self.distances,
+            components=self.components,
+            numbers=self.numbers,
+            text=self.text,
+            above=self.above,
+            share=self.share,
+            engine=engine(self.engine),
+            seed=self.seed,
         )
-        self.user_side_, self.article_side_ = found.users, found.articles
-        self.means_, self.sizes_, self.histogram_ = found.means, found.sizes, found.histogram
-        self.model_ = model
-        self.unknown: Counter[str] = Counter()
+
+        def checked(users: Sparse, articles: Floats) -> BilinearLogistic:
+            model = regress(users, articles)
+            check_articles(articles[model.shown_ > 0])
+            return model
+
+        found = METHODS[self.method](settings, raw, checked)
+        self.learn(found.users, found.articles, found.model, found.groups)
         return self
 
-    def _soft(self, clusters: int) -> SoftClusters:
-        return SoftClusters(clusters, above=self.above, share=self.share, seed=self.seed)
+    def learn(
+        self,
+        users: FittedSide,
+        articles: FittedSide | None,
+        model: BilinearLogistic | None,
+        groups: Groups | None,
+    ) -> None:
+        """Set what was learned elsewhere. There are no attributes for what there is not."""
+        made = {
+            "user_side_": users,
+            "article_side_": articles,
+            "model_": model,
+            "means_": None if groups is None else groups.means,
+            "sizes_": None if groups is None else groups.sizes,
+            "histogram_": None if groups is None else groups.histogram,
+        }
+        for name, value in made.items():
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, value)
+        self.unknown = Counter()
 
     def _memberships(self, profiles: Any) -> npt.NDArray[np.float32]:
+        if self.method != CLUSTERS:
+            raise ValueError(f"method {self.method} makes no clusters of users")
         return self.users(profiles)[:, : self.clusters]
 
     def _check(self, passes: int | None = None) -> None:
         if passes is not None and passes < 1:
             raise ValueError(f"passes must be at least 1, got {passes!r}")
+        if self.method not in METHODS:
+            known = ", ".join(METHODS)
+            raise ValueError(f"method must be one of {known}, got {self.method!r}")
+        if self.numbers not in (None, SCALED, BINS):
+            raise ValueError(f"numbers must be {SCALED} or {BINS}, got {self.numbers!r}")
+        if self.text < 1:
+            raise ValueError(f"text must be at least 1 number, got {self.text!r}")
         if self.distances not in (WEIGHTED, PLAIN):
             raise ValueError(f"distances must be {WEIGHTED} or {PLAIN}, got {self.distances!r}")
         for name in ("clusters", "article_clusters"):

@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from topstory.features.encoding.encoder import FieldReport
+from topstory.features.clustering.fitted_side import FittedSide
+from topstory.features.fields.field import FieldReport
+from topstory.features.regression.bilinear import BilinearLogistic
 from topstory.features.regression.early_stopping import Step
 from topstory.kernels.compilation import Floats
 
@@ -62,48 +64,59 @@ class FeatureReport(msgspec.Struct, frozen=True):
     history: tuple[Step, ...]
     clusters: tuple[ClusterReport, ...]
     article_clusters: tuple[ArticleClusterReport, ...]
-    user_width: float  # of the Gaussian kernel
-    article_width: float
+    user_width: float | None  # of the Gaussian kernel; None: the method makes no clusters
+    article_width: float | None
     histogram: tuple[int, ...]  # users by their largest membership, in equal bins from 0 to 1
-    above_half: float  # share of users whose largest membership is above 0.5 (Figure 5: 0.85)
-    above_four_fifths: float  # above 0.8 (Figure 5: 0.40)
+    # The share of users whose largest membership is above 0.5 (Figure 5: 0.85), and 0.8 (0.40).
+    above_half: float | None
+    above_four_fifths: float | None
+    method: str = "clusters"
+    identity: str = ""
 
 
 def describe(builder: FeatureBuilder) -> FeatureReport:
     """The report of a fitted builder."""
-    users, articles, model = builder.user_side_, builder.article_side_, builder.model_
-    counts = builder.histogram_
-    edges = np.linspace(0, 1, len(counts) + 1)[:-1]
+    users = builder.user_side_
+    articles: FittedSide | None = getattr(builder, "article_side_", None)
+    model: BilinearLogistic | None = getattr(builder, "model_", None)
+    counts = getattr(builder, "histogram_", None)
 
-    def above(bound: float) -> float:
+    def above(bound: float) -> float | None:
+        if counts is None:
+            return None
+        edges = np.linspace(0, 1, len(counts) + 1)[:-1]
         return float(counts[edges > bound - 1e-9].sum() / counts.sum())
 
     return FeatureReport(
         format="topstory-features",
-        version=1,
+        version=2,
         dimension=users.membership_map.dimension,
-        article_features=articles.membership_map.dimension,
+        article_features=0 if articles is None else articles.membership_map.dimension,
         distances=builder.distances,
         raw_user_features=users.encoder.n_features_out_,
-        raw_article_features=articles.encoder.n_features_out_,
+        raw_article_features=0 if articles is None else articles.encoder.n_features_out_,
         user_fields=users.encoder.report(),
-        article_fields=articles.encoder.report(),
-        log_loss=model.log_loss_,
-        auc=model.auc_,
-        scored_on=model.scored_on_,
-        iterations=model.n_iter_,
-        history=model.history_,
+        article_fields=() if articles is None else articles.encoder.report(),
+        log_loss=None if model is None else model.log_loss_,
+        auc=None if model is None else model.auc_,
+        scored_on="" if model is None else model.scored_on_,
+        iterations=0 if model is None else model.n_iter_,
+        history=() if model is None else model.history_,
         clusters=_clusters(builder),
-        article_clusters=_article_clusters(builder),
-        user_width=users.soft.width_,
-        article_width=articles.soft.width_,
-        histogram=tuple(int(count) for count in counts),
+        article_clusters=_article_clusters(articles),
+        user_width=None if users.soft is None else users.soft.width_,
+        article_width=None if articles is None or articles.soft is None else articles.soft.width_,
+        histogram=() if counts is None else tuple(int(count) for count in counts),
         above_half=above(0.5),
         above_four_fifths=above(0.8),
+        method=builder.method,
+        identity=builder.identity,
     )
 
 
 def _clusters(builder: FeatureBuilder) -> tuple[ClusterReport, ...]:
+    if not hasattr(builder, "means_"):
+        return ()
     names = builder.user_side_.encoder.get_feature_names_out()[:-1]
     tags = builder.article_side_.encoder.get_feature_names_out()[:-1]
     means, sizes = builder.means_, builder.sizes_
@@ -123,8 +136,9 @@ def _clusters(builder: FeatureBuilder) -> tuple[ClusterReport, ...]:
     )
 
 
-def _article_clusters(builder: FeatureBuilder) -> tuple[ArticleClusterReport, ...]:
-    side = builder.article_side_
+def _article_clusters(side: FittedSide | None) -> tuple[ArticleClusterReport, ...]:
+    if side is None or side.soft is None:
+        return ()
     tags = side.encoder.get_feature_names_out()[:-1]
     # An article with one category alone, encoded: how much it belongs to each cluster.
     rows = np.column_stack([np.eye(len(tags)), np.ones(len(tags))])

@@ -7,13 +7,16 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from topstory.features.clustering.fitted_side import FittedSide
+from topstory.features.encoding.encoder import Encoder
 
 LENGTH = 16  # hexadecimal digits
+DESCRIBES = frozenset({"support", "dropped", "explained", "why"})  # what a field only reports
 
 
-def identity_of(users: FittedSide, articles: FittedSide) -> str:
+def identity_of(users: FittedSide, articles: FittedSide | None) -> str:
     """The identity of a fitted model, from its two sides.
 
     How it was fitted does not count, nor does what only describes it: the parameters, the loss,
@@ -21,15 +24,28 @@ def identity_of(users: FittedSide, articles: FittedSide) -> str:
     """
     digest = sha256()
     for side in (users, articles):
+        if side is None:
+            digest.update(b"none")
+            continue
         encoder, to_features = side.encoder, side.membership_map
-        fields: dict[str, Any] = {
-            "fields": encoder.categories_.fields_,
-            "names": encoder.get_feature_names_out().tolist(),
-            "apart": encoder.apart,
-            "clusters": to_features.clusters,
-        }
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        fields: dict[str, Any] = {"clusters": to_features.clusters}
+        if isinstance(encoder, Encoder):
+            fields |= {
+                "fields": encoder.categories_.fields_,
+                "names": encoder.get_feature_names_out().tolist(),
+                "apart": encoder.apart,
+            }
+        else:
+            fields["profile"] = _content(encoder.described("", arrays))
         digest.update(json.dumps(fields, sort_keys=True).encode())
-        for array in (to_features.weights, to_features.bias):
+        for array in (*arrays.values(), to_features.weights, to_features.bias):
             digest.update(repr(array.shape).encode())
             digest.update(np.ascontiguousarray(array, "<f8").tobytes())
     return digest.hexdigest()[:LENGTH]
+
+
+def _content(described: Any) -> Any:
+    if isinstance(described, dict):
+        return {key: _content(value) for key, value in described.items() if key not in DESCRIBES}
+    return [_content(each) for each in described] if isinstance(described, list) else described

@@ -19,18 +19,27 @@ from topstory.features.regression.labels import check_clicks
 from topstory.kernels.compilation import Floats
 
 
-def raw_visitors(log: EventLog) -> Visitors:
-    """The log's visitors; ValueError unless it has raw profiles of users and articles."""
-    if log.visitors is None or log.visitors.profiles is None or log.article_profiles is None:
-        raise _no_profiles("users" if log.profiles is None else "articles")
+def raw_visitors(log: EventLog, articles: bool = True) -> Visitors:
+    """The log's visitors; ValueError unless it has raw profiles of users, and of `articles`."""
+    if log.visitors is None or log.visitors.profiles is None:
+        raise _no_profiles("users")
+    if articles and log.article_profiles is None:
+        raise _no_profiles("articles")
     return log.visitors
 
 
-def raw_folder(folder: str | PathLike[str]) -> tuple[RawFolder, Any, Any]:
-    """A log's folder, and the raw profiles of its users and articles."""
+def raw_folder(
+    folder: str | PathLike[str], described: bool = True
+) -> tuple[RawFolder, Any, Any | None]:
+    """A log's folder, and the raw profiles of its users and articles.
+
+    ValueError if there are none of users, or none of articles where they must be `described`.
+    """
     source, articles, users = RawFolder.opened(folder)
-    if users is None or users.profiles is None or articles.profiles is None:
-        raise _no_profiles("users" if users is None or users.profiles is None else "articles")
+    if users is None or users.profiles is None:
+        raise _no_profiles("users")
+    if described and articles.profiles is None:
+        raise _no_profiles("articles")
     if not source.contents.events:
         check_clicks(np.empty(0))
     return source, users.profiles, articles.profiles
@@ -76,12 +85,12 @@ def check_articles(shown: Floats) -> None:
 def with_features(
     log: EventLog,
     contexts: npt.NDArray[np.float32],
-    articles: Floats,
+    articles: Floats | None,
     keep_profiles: bool,
     identity: str,
 ) -> EventLog:
-    """The raw log's events with the contexts (V, d) and article features (A, m) of a model."""
-    visitors = raw_visitors(log)
+    """The raw log's events with contexts (V, d) and article features (A, m), if any, of a model."""
+    visitors = raw_visitors(log, articles is not None)
     return replace(
         log,
         users=contexts[visitors.number],

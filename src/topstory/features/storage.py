@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +11,13 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from topstory.engines import Engine
+from topstory.features.clustering.fit import Groups
 from topstory.features.clustering.fitted_side import FittedSide
 from topstory.features.clustering.memberships import MembershipMap
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.features.encoding.categories import Categories
 from topstory.features.encoding.encoder import Encoder
+from topstory.features.fields.profile_encoder import ProfileEncoder
 from topstory.features.regression.bilinear import BilinearLogistic
 from topstory.features.regression.early_stopping import HELD_OUT, Step
 from topstory.sealed import Arrays, Seal
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _SEAL = Seal(
     kind="feature model",
     key="builder",
-    version=1,
+    version=2,
     writer="FeatureBuilder.save",
     format="topstory-features",
 )
@@ -36,29 +37,33 @@ _SEAL = Seal(
 def save(builder: FeatureBuilder, path: str | PathLike[str]) -> None:
     """Write the builder; an existing file is replaced in one step."""
     check_is_fitted(builder)
-    model = builder.model_
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "coef": model.coef_,
-        "means": builder.means_,
-        "sizes": builder.sizes_,
-        "histogram": builder.histogram_,
-    }
+    arrays: dict[str, npt.NDArray[Any]] = {}
     parameters = dict(builder.get_params())
     if isinstance(parameters["engine"], Engine):
         parameters["engine"] = parameters["engine"].name
-    described = {
+    described: dict[str, Any] = {
         "parameters": parameters,
-        "model": {
+        "users": _describe(builder.user_side_, "users", arrays),
+    }
+    if hasattr(builder, "article_side_"):
+        described["articles"] = _describe(builder.article_side_, "articles", arrays)
+    if hasattr(builder, "means_"):
+        arrays |= {
+            "means": builder.means_,
+            "sizes": builder.sizes_,
+            "histogram": builder.histogram_,
+        }
+    if hasattr(builder, "model_"):
+        model = builder.model_
+        arrays["coef"] = model.coef_
+        described["model"] = {
             "intercept": model.intercept_,
             "log_loss": model.log_loss_,
             "auc": model.auc_,
             "scored_on": model.scored_on_,
             "n_iter": model.n_iter_,
             "history": [msgspec.structs.astuple(step) for step in model.history_],
-        },
-        "users": _describe(builder.user_side_, "users", arrays),
-        "articles": _describe(builder.article_side_, "articles", arrays),
-    }
+        }
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     _SEAL.write(path, described, whole)
 
@@ -72,54 +77,70 @@ def _build(described: dict[str, Any], arrays: Arrays) -> FeatureBuilder:
     from topstory.features.builder import FeatureBuilder
 
     builder = FeatureBuilder(**described["parameters"])
-    model: BilinearLogistic = builder.regression()
-    fitted = described["model"]
+    articles = described.get("articles")
+    builder.learn(
+        _side(described["users"], "users", arrays),
+        None if articles is None else _side(articles, "articles", arrays),
+        _model(builder.regression(), described.get("model"), arrays),
+        Groups(*(arrays[name] for name in Groups._fields)) if "means" in arrays else None,
+    )
+    return builder
+
+
+def _model(
+    model: BilinearLogistic, fitted: dict[str, Any] | None, arrays: Arrays
+) -> BilinearLogistic | None:
+    if fitted is None:
+        return None
     model.coef_, model.intercept_ = arrays["coef"], fitted["intercept"]
     model.log_loss_, model.auc_ = fitted["log_loss"], fitted["auc"]
     model.history_ = tuple(Step(*step) for step in fitted["history"])
     # The first files of version 1 have neither.
     model.n_iter_ = fitted.get("n_iter", len(model.history_) - 1)
     model.scored_on_ = fitted.get("scored_on", HELD_OUT)
-    builder.model_ = model
-    builder.means_, builder.sizes_ = arrays["means"], arrays["sizes"]
-    builder.histogram_ = arrays["histogram"]
-    builder.user_side_ = _side(described["users"], "users", arrays)
-    builder.article_side_ = _side(described["articles"], "articles", arrays)
-    builder.unknown = Counter()
-    return builder
+    return model
 
 
 def _describe(side: FittedSide, name: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
     encoder = side.encoder
-    arrays[f"{name}.support"] = encoder.support_
-    arrays[f"{name}.kept"] = encoder.kept_
-    arrays[f"{name}.projection"] = side.projection
-    arrays[f"{name}.centers"] = side.soft.centers_
+    described: dict[str, Any] = {"encoder": encoder.get_params()}
     arrays[f"{name}.weights"] = side.membership_map.weights
     arrays[f"{name}.bias"] = side.membership_map.bias
-    return {
-        "fields": encoder.categories_.fields_,
-        "categories": encoder.categories_.categories_,
-        "encoder": encoder.get_params(),
-        "soft": side.soft.get_params(),
-        "width": side.soft.width_,
-    }
+    if isinstance(encoder, Encoder):
+        arrays[f"{name}.support"] = encoder.support_
+        arrays[f"{name}.kept"] = encoder.kept_
+        described["fields"] = encoder.categories_.fields_
+        described["categories"] = encoder.categories_.categories_
+    else:
+        described["profile"] = encoder.described(name, arrays)
+    if side.soft is not None and side.projection is not None:
+        arrays[f"{name}.projection"] = side.projection
+        arrays[f"{name}.centers"] = side.soft.centers_
+        described |= {"soft": side.soft.get_params(), "width": side.soft.width_}
+    return described
 
 
 def _side(described: dict[str, Any], name: str, arrays: Arrays) -> FittedSide:
-    categories = Categories().learn(described["fields"], described["categories"])
-    encoder = Encoder(**described["encoder"])
+    encoder = _encoder(described, name, arrays)
     # An array without entries is not stored.
+    weights = arrays.get(f"{name}.weights", np.zeros((encoder.n_features_out_, 0)))
+    bias = arrays.get(f"{name}.bias", np.zeros(0))
+    if "soft" not in described:
+        return FittedSide(encoder, MembershipMap(weights, bias, 0))
+    soft = SoftClusters(**described["soft"])
+    soft.centers_, soft.width_ = arrays[f"{name}.centers"], described["width"]
+    soft.n_features_in_ = soft.centers_.shape[1]
+    membership_map = MembershipMap(weights, bias, len(soft.centers_))
+    return FittedSide(encoder, membership_map, arrays[f"{name}.projection"], soft)
+
+
+def _encoder(described: dict[str, Any], name: str, arrays: Arrays) -> Encoder | ProfileEncoder:
+    if "profile" in described:
+        return ProfileEncoder.restored(described["profile"], arrays, **described["encoder"])
+    categories = Categories().learn(described["fields"], described["categories"])
     none = np.zeros(0)
-    encoder.learn(
+    return Encoder(**described["encoder"]).learn(
         categories,
         arrays.get(f"{name}.support", none),
         arrays.get(f"{name}.kept", none.astype(bool)),
     )
-    soft = SoftClusters(**described["soft"])
-    soft.centers_, soft.width_ = arrays[f"{name}.centers"], described["width"]
-    soft.n_features_in_ = soft.centers_.shape[1]
-    membership_map = MembershipMap(
-        arrays[f"{name}.weights"], arrays[f"{name}.bias"], len(soft.centers_)
-    )
-    return FittedSide(encoder, arrays[f"{name}.projection"], soft, membership_map)

@@ -224,8 +224,3 @@ def test_a_profile_may_have_a_field_called_timestamp(tmp_path: Path) -> None:
         tmp_path
     )
     assert values(ts.EventLog.read(tmp_path))[0]["timestamp"] == ["early", "late", None]
-
-
-def test_clusters_name_the_field_that_is_not_a_category() -> None:
-    with pytest.raises(ValueError, match="field 'age' holds number"):
-        ts.FeatureBuilder().fit(log())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+import numpy as np
 import pytest
-from tests.features.worlds import clear_builder, clear_world
+from tests.features.worlds import clear_builder, clear_world, mixed_log
 from tests.serving.making import config, run
 from tests.serving.processes import Served, eventually
 
@@ -64,6 +66,41 @@ def test_simulated_visitors_are_served_by_their_raw_profiles(tmp_path: Path) -> 
         page = (await Metrics(service, keeper, RequestCounts()).page()).decode()
         assert 'topstory_unknown_categories_total{field="behaviours"} 2.0' in page
         assert 'topstory_unknown_categories_total{field="gender"} 1.0' in page
+
+    run(settings, work)
+
+
+def test_numbers_booleans_dates_text_and_lists_are_taken_as_they_are(tmp_path: Path) -> None:
+    log = mixed_log()
+    builder = ts.FeatureBuilder(method="direct").fit(log)
+    builder.save(tmp_path / "features.safetensors")
+    policy = ts.train(ts.policy("linucb-hybrid"), builder.apply(log)).policy
+    policy.save(tmp_path / "policy.safetensors")
+    settings = config(
+        tmp_path / "data",
+        context=builder.user_side_.membership_map.dimension,
+        features=str(tmp_path / "features.safetensors"),
+        policy={"start": str(tmp_path / "policy.safetensors")},
+    )
+    assert log.article_profiles is not None
+    described = dict(zip(log.article_ids, log.article_profiles.to_pylist(), strict=True))
+    user = msgspec.json.decode(
+        b'{"is_subscriber": false, "age": 31, "joined": "2008-03-01T09:30:00Z", "country": null, '
+        b'"likes": ["a", "b"], "about": "rain and wind", "device": "phone"}'
+    )
+
+    async def work(service: Service) -> None:
+        for key, profile in described.items():  # those that were trained
+            await service.put_article("front", key, ArticleRequest(profile=profile))
+        made = await service.decide(DecideRequest(user=user))
+        shown = service.state.pools["front"].policy.estimates(builder.user(user), list(described))
+        assert made.article in described
+        assert np.isfinite(shown).all()
+        for odd in ({"is_subscriber": "no"}, {"age": "31"}, {"joined": "soon"}, {"about": 7}):
+            with pytest.raises(ApiError) as caught:
+                await service.decide(DecideRequest(user=odd))
+            assert (caught.value.status, caught.value.reason) == (422, "bad_profile")
+            assert next(iter(odd)) in caught.value.message
 
     run(settings, work)
 

@@ -26,6 +26,14 @@ RawLog = Annotated[
 def fit(
     rawlog: RawLog,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File to write.")],
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="M",
+            help="How profiles become numbers: clusters (the paper's), or direct (one-hot "
+            "categories and scaled numbers, for small profiles).",
+        ),
+    ] = "clusters",
     clusters: Annotated[int, typer.Option(metavar="K", help="Number of user clusters.")] = 5,
     article_clusters: Annotated[
         int | None,
@@ -67,11 +75,12 @@ def fit(
     ] = 0,
     json: AsJson = False,
 ) -> None:
-    """Learn features from a log of random exploration with raw profiles.
+    """Learn features from a log with raw profiles, of any kinds.
 
-    Fits a bilinear logistic regression of clicks on raw features, clusters the projected users and
-    articles by k-means, and computes memberships by a Gaussian kernel: by default six numbers for
-    each. The workers of the engine read the events themselves, so the log may exceed memory.
+    The method clusters needs a log of random exploration: it fits a bilinear logistic regression of
+    clicks on raw features, clusters the projected users and articles by k-means, and computes
+    memberships by a Gaussian kernel, by default six numbers for each. The workers of the engine
+    read the events themselves, so the log may exceed memory. The method direct takes any log.
     """
     import topstory as ts
     from topstory.cli.arguments import parse_support
@@ -84,12 +93,13 @@ def fit(
     builder = ts.FeatureBuilder(
         clusters=clusters,
         article_clusters=article_clusters,
-        support=0.1 if minimum is None else minimum,
+        support=minimum,
         distances=distances,
         components=components,
         ridge=ridge,
         engine=engine,
         seed=seed,
+        method=method,
     )
     with fit_status(stderr_console()) as follow:
         builder.fit_folder(rawlog, passes=passes, in_memory=in_memory, progress=follow)
@@ -174,6 +184,8 @@ def _show(model: Path, picture: Path | None, json: bool) -> None:
 
     report: FeatureReport = describe(ts.FeatureBuilder.load(model))
     if picture is not None:
+        if report.above_half is None or report.above_four_fifths is None:
+            raise ValueError(f"method {report.method} makes no clusters, so there is no histogram")
         from topstory.report.drawing import draw
         from topstory.report.figures.largest_membership import membership_figure
         from topstory.report.records import Histogram

@@ -22,18 +22,21 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
         console.print(text, markup=False, soft_wrap=True)
 
     console.print(name, style="bold", markup=False)
+    how = f" ({report.distances} distances)" if report.clusters else ""
     say(
-        f"{report.raw_user_features} × {report.raw_article_features} raw features → contexts of "
-        f"{report.dimension} numbers, article features of {report.article_features} "
-        f"({report.distances} distances)"
+        f"{report.method}: {report.raw_user_features} × {report.raw_article_features} raw features "
+        f"→ contexts of {count(report.dimension, 'number')}, article features of "
+        f"{report.article_features}{how}"
     )
-    say(
-        f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)} on {_scored(report)}\n"
-    )
-    fields = plain_table("field", "kept", "dropped", "minimum support")
+    if report.log_loss is not None:
+        fit = f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)}"
+        say(f"{fit} on {_scored(report)}")
+    say(f"identity {report.identity}\n")
+    fields = plain_table("field", "kind", "encoding", "kept", "dropped", "minimum support", "note")
     for field in (*report.user_fields, *report.article_fields):
         fields.add_row(
-            escape(field.field), str(field.kept), str(field.dropped), f"{field.threshold:g}"
+            *(escape(field.field), field.kind, field.encoding, str(field.kept)),
+            *(str(field.dropped), f"{field.threshold:g}", escape(field.note)),
         )
     console.print(fields)
     for cluster in report.clusters:
@@ -41,9 +44,12 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
         say(f"  likes     {_words(cluster.likes)}")
         say(f"  dislikes  {_words(cluster.dislikes)}")
         say(f"  traits    {_words(cluster.traits)}")
-    say("")
+    if report.article_clusters:
+        say("")
     for articles in report.article_clusters:
         say(f"Article cluster {articles.cluster}: {_words(articles.categories)}")
+    if report.above_half is None or report.above_four_fifths is None:
+        return
     say("\nUsers by largest membership")
     most, total = max(1, *report.histogram), max(1, sum(report.histogram))
     for i, users in enumerate(report.histogram):

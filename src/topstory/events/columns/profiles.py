@@ -143,8 +143,8 @@ def _typed(where: str, column: Any, kind: str | None) -> Any:
     own = _kind_of(column.type)
     if own is None:
         raise ValueError(f"{where} is {column.type}; {_ACCEPTED}")
-    if own == "nothing":
-        return column.combine_chunks().cast(TYPES[cast("Kind", kind or "category")])
+    if own == "nothing" or (kind is not None and column.null_count == len(column)):
+        return pa.nulls(len(column), TYPES[cast("Kind", kind or "category")])
     if kind not in (None, own, "text" if own == "category" else own):
         raise ValueError(f"{where} must hold {kind}, but it is {column.type}: {own}")
     array = column.combine_chunks()

@@ -15,6 +15,7 @@ from topstory.features.clustering.projection import article_projection, user_pro
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.features.encoding.categories import Sparse
 from topstory.features.encoding.encoder import Encoder
+from topstory.features.fields.profile_encoder import ProfileEncoder
 from topstory.features.regression.bilinear import BilinearLogistic
 from topstory.kernels.compilation import Floats
 
@@ -25,10 +26,18 @@ BINS = 20  # of the histogram of largest memberships
 class EncodedProfiles(NamedTuple):
     """Users and articles, encoded."""
 
-    user_encoder: Encoder
-    article_encoder: Encoder
+    user_encoder: Encoder | ProfileEncoder
+    article_encoder: Encoder | ProfileEncoder
     users: Sparse  # (V, D) φ_u
     articles: Floats  # (A, M) φ_a
+
+
+class Groups(NamedTuple):
+    """The clusters of users, as a report describes them."""
+
+    means: Floats  # (clusters, D) of φ_u in each
+    sizes: Floats  # (clusters,) its users
+    histogram: npt.NDArray[np.int64]  # (BINS,) of users' largest memberships
 
 
 class Clustered(NamedTuple):
@@ -36,9 +45,7 @@ class Clustered(NamedTuple):
 
     users: FittedSide
     articles: FittedSide
-    means: Floats  # (clusters, D) of φ_u in each cluster of users
-    sizes: Floats  # (clusters,) its users
-    histogram: npt.NDArray[np.int64]  # (BINS,) of users' largest memberships
+    groups: Groups
 
 
 def cluster(
@@ -74,11 +81,11 @@ def cluster(
     membership_map = MembershipMap.of(projection, soft.place(centers, points), points, components)
     largest = membership_map.many(some)[:, : len(centers)].max(axis=1)
     histogram = np.histogram(largest, BINS, (0.0, 1.0))[0]
-    user_side = FittedSide(raw.user_encoder, projection, soft, membership_map)
+    user_side = FittedSide(raw.user_encoder, membership_map, projection, soft)
 
     projection = article_projection(W, means, distances)
     points = raw.articles[shown > 0] @ projection
     soft = article_clusters.fit(points)
     membership_map = MembershipMap.of(projection, soft, points, 0)
-    article_side = FittedSide(raw.article_encoder, projection, soft, membership_map)
-    return Clustered(user_side, article_side, means, sizes, histogram)
+    article_side = FittedSide(raw.article_encoder, membership_map, projection, soft)
+    return Clustered(user_side, article_side, Groups(means, sizes, histogram))

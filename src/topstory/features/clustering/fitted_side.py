@@ -13,21 +13,25 @@ from topstory.engines import Engine
 from topstory.features.clustering.memberships import MembershipMap
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.features.encoding.encoder import Encoder, chunks
+from topstory.features.fields.profile_encoder import ProfileEncoder
 from topstory.kernels.compilation import Floats
 
 
 @dataclass(frozen=True, eq=False)
 class FittedSide:
-    """Raw profiles are encoded as φ, projected to φᵀR, and belong to clusters there."""
+    """Raw profiles are encoded as φ, from which a map makes a few numbers.
 
-    encoder: Encoder
-    projection: Floats  # (D, r) R
-    soft: SoftClusters
+    With clusters, it projects them to φᵀR, where they belong to clusters.
+    """
+
+    encoder: Encoder | ProfileEncoder
     membership_map: MembershipMap  # all of it from φ on, in one step
+    projection: Floats | None = None  # (D, r) R; None: there are no clusters
+    soft: SoftClusters | None = None
 
     def many(self, engine: Engine, profiles: Any, unknown: Counter[str]) -> Floats:
         """(rows, d) features of a table; unknown categories are counted in `unknown`."""
-        table = self.encoder.categories_.checked(profiles)
+        table = self.encoder.checked(profiles)
         out: Floats = np.empty((table.num_rows, self.membership_map.dimension))
         start = 0
         for found, ignored in engine.map(_compacted, chunks(table), self):

@@ -20,6 +20,9 @@ from topstory.kernels.compilation import Floats
 class MembershipMap(ArrayRecord):
     """Memberships in clusters, principal components if asked for, and the constant last.
 
+    Without clusters it is the linear map alone, and what is longer than 1 is shortened to it: an
+    unusual user is no more certain, and no longer than a service accepts.
+
     With x = φᵀR, exp(−‖x − c‖²/(2·width²)) is exp((xᵀc − ‖c‖²/2)/width²) times what is the same
     for every cluster. So memberships are the softmax of φᵀ(Rc/width²) − ‖c‖²/(2·width²): no x and
     no distance is computed, and the cost of a user is proportional to the features that are on.
@@ -53,12 +56,27 @@ class MembershipMap(ArrayRecord):
         """The same, of rows in CSR form. A row gives the same bits alone as among others."""
         out: Floats = np.empty((len(rows[0]) - 1, self.dimension))
         linear_rows(*rows, self.weights, self.bias, out)
+        out[:, -1] = 1.0
+        if not self.clusters:
+            shorten(out[:, :-1])
+            return out
         logits = out[:, : self.clusters]
         logits -= logits.max(axis=1, keepdims=True)
         np.exp(logits, out=logits)
         logits /= logits.sum(axis=1, keepdims=True)
-        out[:, -1] = 1.0
         return out
+
+
+def shorten(rows: Floats) -> None:
+    """Shorten rows that are longer than 1 to that, in place.
+
+    >>> rows = np.array([[3.0, 4.0], [0.3, 0.4]])
+    >>> shorten(rows)
+    >>> rows
+    array([[0.6, 0.8],
+           [0.3, 0.4]])
+    """
+    rows /= np.maximum(np.sqrt((rows * rows).sum(axis=1, keepdims=True)), 1.0)
 
 
 def components_of(projected: Floats, count: int) -> tuple[Floats, Floats]:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -19,20 +18,11 @@ from topstory.events.columns.profiles import as_profiles
 from topstory.features.encoding.categories import Categories, Sparse, row_starts
 from topstory.features.encoding.support import Support
 from topstory.features.encoding.unit_length import UnitLength
+from topstory.features.fields.field import FieldReport
 
 CHUNK_PROFILES = 1 << 16  # profiles encoded at a time
 Threshold = float | Mapping[str, float]
 SparseRow = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
-
-
-class FieldReport(msgspec.Struct, frozen=True):
-    """How a field of the raw profiles is used."""
-
-    field: str
-    many: bool  # whether it holds any number of categories
-    threshold: float  # the least support
-    kept: int  # categories
-    dropped: int
 
 
 # Ignored: scikit-learn is not typed.
@@ -113,6 +103,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return self._unit(self.categories_.transform(table)[:, self.kept_]), unknown
         return parts[0] if len(parts) == 1 else stacked(parts), unknown
 
+    def checked(self, X: Any) -> pa.Table:
+        """The table in a log's own form; ValueError if its fields are not the fitted ones."""
+        return self.categories_.checked(X)
+
     def _unit(self, kept: Sparse) -> Sparse:
         if self.unit_ is None:  # no category has support: the constant alone
             return sparse.csr_array(np.ones((kept.shape[0], 1), np.float32))
@@ -170,6 +164,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 thresholds[field],
                 int(self.kept_[fields == field].sum()),
                 int((~self.kept_[fields == field]).sum()),
+                "categories" if many else "category",
+                "one-hot, unit length",
             )
             for field, many in self.categories_.fields_.items()
         )

@@ -86,7 +86,7 @@ class ArticleRequest(Request, frozen=True):
 
     features: Annotated[Numbers | None, Meta(description="ending in the constant 1")] = None
     profile: Annotated[
-        dict[str, Any] | None, Meta(description="raw categories, with a feature model")
+        dict[str, Any] | None, Meta(description="the raw profile, with a feature model")
     ] = None
     title: Annotated[str, Meta(max_length=500)] = ""
     link: Annotated[str, Meta(max_length=2000)] = ""
