@@ -1,29 +1,33 @@
 """Two versions of the service in one interleaved run: `python -m benchmarks.against PYTHON`.
 
 PYTHON is the interpreter of an environment in which the other version is installed. Both are driven
-by this version's driver, pair by pair, and the pairs are compared: what disturbs the machine for
-longer than a pair disturbs both.
+by this version's driver, in many short pairs, and each pair is compared: what disturbs the machine
+for longer than a pair disturbs both. A server's CPU time is the scheduler's own count, in
+nanoseconds. It is the figure to go by on a busy machine: requests/s are what other programs leave.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from operator import truediv
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import median
 
-import numpy as np
 from rich.console import Console
-from scipy.stats import t as student
+from scipy.stats import binom
 
 import topstory as ts
+from benchmarks.load import CONNECTIONS, requests_for
+from benchmarks.load import drive as drive_port
 from benchmarks.measuring import say
 from benchmarks.servers import Target, service
-from benchmarks.serving import article_features, driven
+from benchmarks.serving import article_features
 from topstory.serving.api.messages import ArticleRequest
+
+Ratios = tuple[float, ...]  # of requests/s, and of CPU seconds for a request
 
 TASKS = {
     "decide, durable": ("durable", "decide"),
@@ -37,33 +41,41 @@ def main() -> None:
     """Measure, and print a row for each task."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.against", description=__doc__)
     parser.add_argument("python", help="the other version's interpreter")
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--seconds", type=float, default=0.3, help="of one of a pair")
     given = parser.parse_args()
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in TASKS}
+    found: dict[str, list[Ratios]] = {name: [] for name in TASKS}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ours, theirs = (
             _services(stack, folder / name, python)
             for name, python in (("ours", None), ("theirs", given.python))
         )
-        for number in range(given.rounds):
+        for number in range(-1, given.rounds):  # the first is to warm up
             for name, (which, what) in TASKS.items():
                 say(f"{number + 1} of {given.rounds}: {name}")
                 pair = [ours[which], theirs[which]]
-                if number % 2:  # who goes first alternates
-                    pair.reverse()
-                each = [driven(target, what, given.seconds) for target in pair]
-                if number % 2:
-                    each.reverse()
-                rate, cpu = (math.log(each[0][key] / each[1][key]) for key in ("rate", "cpu"))
-                found[name].append((rate, cpu))
+                order = (1, 0) if number % 2 else (0, 1)  # who goes first alternates
+                each = {place: _driven(pair[place], what, given.seconds) for place in order}
+                if number >= 0:
+                    found[name].append(tuple(map(truediv, each[0], each[1])))
     say("")
     console = Console(width=120)
-    console.print("This version divided by the other: mean over the pairs, with 95 % intervals")
-    for name, pairs in found.items():
-        rates, cpus = np.array(pairs).T.tolist()
-        console.print(f"  {name:24} requests/s {_ratio(rates)}   CPU a request {_ratio(cpus)}")
+    console.print("This version divided by the other: median of the pairs, with 95 % intervals")
+    for name, ratios in found.items():
+        rates, cpus = zip(*ratios, strict=True)
+        console.print(f"  {name:24} requests/s {_middle(rates)}   CPU a request {_middle(cpus)}")
+
+
+def _driven(target: Target, what: str, seconds: float) -> tuple[float, float]:
+    """Requests a second, and the server's CPU seconds for one of them."""
+    requests = requests_for(what, target.port, target.key, seconds)
+    before = target.cpu
+    measured = drive_port(target.port, requests, seconds, CONNECTIONS)
+    used, count = target.cpu - before, measured["requests"]
+    if measured["bad"]:
+        raise RuntimeError(f"{measured['bad']} requests were refused")
+    return count / measured["seconds"], used / count
 
 
 def _services(stack: ExitStack, folder: Path, python: str | None) -> dict[str, Target]:
@@ -83,14 +95,13 @@ def _services(stack: ExitStack, folder: Path, python: str | None) -> dict[str, T
     return found
 
 
-def _ratio(logarithms: Sequence[float]) -> str:
-    middle = mean(logarithms)
-    if len(logarithms) < 2:
-        return f"{math.exp(middle):.3f}"
-    reach = float(student.ppf(0.975, len(logarithms) - 1))
-    half = reach * stdev(logarithms) / math.sqrt(len(logarithms))
-    low, high = math.exp(middle - half), math.exp(middle + half)
-    return f"{math.exp(middle):.3f} [{low:.3f}, {high:.3f}]"
+def _middle(ratios: Sequence[float]) -> str:
+    """The median, and the order statistics that enclose the true one with 95 %."""
+    ordered = sorted(ratios)
+    low = int(binom.ppf(0.025, len(ordered), 0.5)) - 1
+    if low < 0:
+        return f"{median(ordered):.3f}"
+    return f"{median(ordered):.3f} [{ordered[low]:.3f}, {ordered[-1 - low]:.3f}]"
 
 
 if __name__ == "__main__":

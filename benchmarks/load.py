@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 
 CONNECTIONS = 64  # N, by default
+FEEDBACK_RATE = 20_000  # a second: more decisions to pay for are not made
 USER = [0.1, 0.6, 0.1, 0.1, 0.1, 1.0]
 DECIDE = json.dumps({"user": USER}).encode()
 
@@ -109,23 +110,32 @@ def decisions(port: int, key: str, count: int) -> list[str]:
     return found
 
 
+def requests_for(what: str, port: int, key: str, seconds: float) -> Iterator[bytes]:
+    """Requests for so many seconds, hello and decide without end."""
+    if what == "hello":
+        return _again(request("/", key, None))
+    if what == "decide":
+        return _again(request("/v1/decide", key, DECIDE))
+    return feedback(decisions(port, key, int(FEEDBACK_RATE * seconds)), key)
+
+
+def feedback(made: list[str], key: str) -> Iterator[bytes]:
+    """One request for each decision, made beforehand."""
+    bodies = (json.dumps({"decision": each, "payoff": 1}).encode() for each in made)
+    return iter([request("/v1/feedback", key, body) for body in bodies])
+
+
 def main() -> None:
     """Print one JSON document."""
     port, key, what, seconds = int(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])
     connections = int(sys.argv[5]) if len(sys.argv) > 5 else CONNECTIONS
     found: Any
-    if what == "hello":
-        found = drive(port, _again(request("/", key, None)), seconds, connections)
-    elif what == "decide":
-        found = drive(port, _again(request("/v1/decide", key, DECIDE)), seconds, connections)
-    elif what == "prepare":
-        found = decisions(port, key, int(20_000 * seconds))
+    if what == "prepare":
+        found = decisions(port, key, int(FEEDBACK_RATE * seconds))
+    elif what == "feedback":
+        found = drive(port, feedback(json.load(sys.stdin), key), seconds, connections)
     else:
-        bodies = (
-            json.dumps({"decision": each, "payoff": 1}).encode() for each in json.load(sys.stdin)
-        )
-        made = [request("/v1/feedback", key, body) for body in bodies]
-        found = drive(port, iter(made), seconds, connections)
+        found = drive(port, requests_for(what, port, key, seconds), seconds, connections)
     print(json.dumps(found))
 
 

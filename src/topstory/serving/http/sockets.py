@@ -9,6 +9,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from topstory.serving.config.schema import Config
+from topstory.serving.http.accepting import Server
 from topstory.serving.http.fast_path.connection_room import ConnectionRoom, CountConnections
 from topstory.serving.http.fast_path.exchange import FastRoutes
 from topstory.serving.http.fast_path.protocol import guarded
@@ -24,11 +25,11 @@ def http_server(
     fast_routes: FastRoutes | None,
     count_connections: CountConnections = lambda here: here,
     lifespan: bool = True,
-) -> uvicorn.Server:
+) -> Server:
     """uvicorn, configured for this service."""
     limits = config.limits
     room = ConnectionRoom(limits.connections, config.workers, count_connections)
-    return uvicorn.Server(
+    return Server(
         uvicorn.Config(
             app,
             http=guarded(limits, fast_routes, room),
