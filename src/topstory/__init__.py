@@ -51,7 +51,7 @@ _MODULES = {
     "events.formats.exporting": ("export_log",),
     "events.simulator": ("TodayModule",),
     "features": ("FeatureBuilder", "fit_bilinear_offset", "fit_warm_offset"),
-    "models": ("LinearOffset", "Model", "NotFiniteError", "fit_offset"),
+    "models": ("LinearOffset", "Model", "NotFiniteError", "Prior", "fit_offset", "fit_prior"),
     "explorers": ("Explorer",),
     "policies": ("Choice", "Policy"),
     "policies.registry": ("policy",),

@@ -9,5 +9,7 @@ from topstory.models.model import Model as Model
 from topstory.models.no_model import NoModel as NoModel
 from topstory.models.offset import LinearOffset as LinearOffset
 from topstory.models.offset import fit_offset as fit_offset
+from topstory.models.priors import Prior as Prior
+from topstory.models.priors import fit_prior as fit_prior
 from topstory.models.segmented import Segmented as Segmented
 from topstory.models.warm import Warm as Warm

@@ -1,6 +1,7 @@
 """LinUCB's hybrid model (Li et al. 2010, Algorithm 2)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,21 @@ from topstory.kernels.models.factored import (
 from topstory.kernels.models.hybrid import IN_POOL, Hybrid
 from topstory.kernels.models.hybrid_forms import ACTIVE, CURRENT, UPDATES
 from topstory.kernels.models.model import refresh
-from topstory.models.linear import LinearModel, prior_weight, scaled_identities
+from topstory.models.linear import (
+    AUTO,
+    PAPER_RIDGE,
+    LinearModel,
+    prior_weight,
+    scaled_identities,
+)
+from topstory.models.priors.evidence import collapse, inverted
+from topstory.models.priors.fit import likeliest_ridges
+from topstory.models.priors.hybrid_state import fill_hybrid, hybrid_is_exact
+from topstory.models.priors.prior import Prior
+from topstory.models.priors.sums import ArticleSums
+from topstory.models.priors.weighing import noise, shared_weight
+
+SEARCH_TOLERANCE = 0.2  # of the ridge's logarithm
 
 
 class HybridLinear(LinearModel):
@@ -26,8 +41,11 @@ class HybridLinear(LinearModel):
     without features have the constant alone, f = (1): then β is a mean that all θ_a share.
 
     Args:
-        ridge: the weight of the prior θ_a = 0, in trials; 1 in the paper.
-        shared_ridge: the same for β = 0.
+        ridge: the weight of the prior θ_a = 0, in trials; 1 in the paper. `"auto"`: the likeliest
+            one, given the trials so far, once there are 20 articles with some.
+        shared_ridge: the same for β = 0; also 1.
+        prior: where β starts instead, and the ridge, learned from an earlier log
+            (`ts.fit_prior`). How much of it is used follows from the trials.
 
     >>> HybridLinear(shared_ridge=10).parameters()
     {'ridge': 1.0, 'shared_ridge': 10.0}
@@ -49,15 +67,51 @@ class HybridLinear(LinearModel):
     scored: tuple[str, ...] = ("S", "v")
     inverses: tuple[tuple[str, str], ...] = (("A", "A_inverse"), ("A0", "P"))
 
-    def __init__(self, ridge: float = 1.0, shared_ridge: float = 1.0) -> None:
-        super().__init__(ridge)
-        self.shared_ridge = prior_weight("shared_ridge", shared_ridge)
+    def __init__(
+        self,
+        ridge: float | str | None = None,
+        shared_ridge: float | None = None,
+        prior: Prior | None = None,
+    ) -> None:
+        super().__init__(ridge, prior)
+        self.given_shared = (
+            None if shared_ridge is None else prior_weight("shared_ridge", shared_ridge)
+        )
+        self.ridge = self.given_ridge or PAPER_RIDGE
+        self.shared_ridge = self.given_shared or PAPER_RIDGE
+        if prior is not None:
+            if not prior.features:
+                raise ValueError(
+                    "the prior has nothing for hybrid: its log has too many features; fit it on "
+                    "a log with fewer, or take another model"
+                )
+            self.weight = prior.weight
+            self.ridge = self.given_ridge or prior.ridge
+            self.shared_ridge = self.given_shared or prior.shared_ridge
+            self.prior = replace(prior, ridge=self.ridge, shared_ridge=self.shared_ridge)
         self._features: dict[str, Floats] = {}
         self._count = 0  # of features; 0 until the first article is known
 
     def parameters(self) -> dict[str, Any]:
-        """Both ridges."""
-        return {"ridge": self.ridge, "shared_ridge": self.shared_ridge}
+        """Both ridges, unless a prior takes their place."""
+        own = AUTO if self.finds_ridge else self.given_ridge
+        chosen = {"ridge": own, "shared_ridge": self.given_shared}
+        if self.prior is not None and not self.finds_ridge:
+            return {name: value for name, value in chosen.items() if value is not None}
+        return {name: value or PAPER_RIDGE for name, value in chosen.items()}
+
+    def own_start(self) -> tuple[Floats, Floats]:
+        """A and b of an article without trials."""
+        assert self.dimension is not None
+        return self.ridge * np.eye(self.dimension), np.zeros(self.dimension)
+
+    def shared_start(self) -> tuple[Floats, Floats]:
+        """A0 and b0 before any trial."""
+        assert self.dimension is not None
+        size = self.dimension * (self._count or 1)
+        if self.prior is None:
+            return self.shared_ridge * np.eye(size), np.zeros(size)
+        return self.prior.shared(self.weight)
 
     def _fits(self, article: str, features: Floats | None) -> None:
         known = self._features.get(article)
@@ -69,6 +123,11 @@ class HybridLinear(LinearModel):
                 )
             return
         count = 1 if features is None else len(features)
+        if self.prior is not None and count != self.prior.features:
+            raise ValueError(
+                f"article {article!r} comes with {'no' if features is None else count} features, "
+                f"but those that the prior was learned from had {self.prior.features}"
+            )
         if self._count not in (0, count):
             raise ValueError(
                 f"article {article!r} comes with {'no' if features is None else count} "
@@ -81,6 +140,10 @@ class HybridLinear(LinearModel):
             given = np.ones(1) if features is None else features
             self._count = len(given)
             self._features[article] = given
+
+    def features_of(self, article: str) -> Floats | None:
+        """The article's features."""
+        return self._features[article]
 
     def remove(self, article: str) -> None:
         """Forget the article's own part. What the shared part learned from it stays."""
@@ -118,7 +181,7 @@ class HybridLinear(LinearModel):
         state.departed[:] = old.departed
         b0 = old.departed.copy()
         add_own(b0, state.theta, state.features, self.ridge)
-        convert(old.A0, b0[np.newaxis], self.shared_ridge, state.L0, state.z0[np.newaxis])
+        convert(old.A0, b0[np.newaxis], old.shared_ridge, state.L0, state.z0[np.newaxis])
 
     def _solve_own(self) -> None:
         """Fill in the factored form's θ: 0 in slots whose article was removed."""
@@ -128,31 +191,37 @@ class HybridLinear(LinearModel):
     def _fresh(self, capacity: int, dimension: int) -> Hybrid | FactoredHybrid:
         count = self._count or 1
         shared = dimension * count
+        A0, b0 = self.shared_start()
+        plain = self.prior is None  # then the bits are those of a multiple of I
         if self.factored:
+            L0: Floats = np.eye(shared) * np.sqrt(self.shared_ridge)
+            if not plain:
+                L0 = np.asarray(np.linalg.cholesky(A0), np.float64)
             return FactoredHybrid(
                 L=scaled_identities(capacity, dimension, np.sqrt(self.ridge)),
                 b=np.zeros((capacity, dimension)),
                 z=np.zeros((capacity, dimension)),
                 theta=np.zeros((capacity, dimension)),
                 features=np.ones((capacity, count)),
-                departed=np.zeros(shared),
-                L0=scaled_identities(1, shared, np.sqrt(self.shared_ridge)),
-                z0=np.zeros(shared),
+                departed=b0.copy(),
+                L0=L0[np.newaxis],
+                z0=np.asarray(np.linalg.solve(L0, b0), np.float64),
                 ridge=self.ridge,
                 room=np.zeros((4, dimension)),
                 shared_room=np.zeros((4, shared)),
             )
+        P = np.eye(shared) * (1.0 / self.shared_ridge) if plain else inverted(A0)
         return Hybrid(
             A=scaled_identities(capacity, dimension, self.ridge),
             b=np.zeros((capacity, dimension)),
             A_inverse=scaled_identities(capacity, dimension, 1.0 / self.ridge),
             features=np.ones((capacity, count)),
             updates=np.zeros(capacity, np.int64),
-            A0=scaled_identities(1, shared, self.shared_ridge),
-            b0=np.zeros(shared),
-            departed=np.zeros(shared),
-            P=scaled_identities(1, shared, 1.0 / self.shared_ridge),
-            beta=np.zeros(shared),
+            A0=A0[np.newaxis],
+            b0=b0,
+            departed=b0.copy(),
+            P=P[np.newaxis],
+            beta=P @ b0,
             S=np.zeros((capacity, dimension, dimension)),
             v=np.zeros((capacity, dimension)),
             active=np.zeros(capacity, np.int32),
@@ -160,18 +229,50 @@ class HybridLinear(LinearModel):
             left_at=np.full(capacity, -1, np.int64),
             clock=np.zeros(4, np.int64),
             ridge=self.ridge,
-            shared_ridge=self.shared_ridge,
+            shared_ridge=self.shared_ridge if plain else float(np.linalg.eigvalsh(A0)[0]),
+            tally=self._new_tally(),
             room=np.zeros((4, dimension)),
             shared_room=np.zeros((2, shared)),
             square_room=np.zeros((2, dimension, dimension)),
             cholesky_room=np.zeros((shared, shared)),
         )
 
+    # -- what was learned, without the prior --
+
+    def sums(self) -> ArticleSums:
+        """What was learned of the articles, and what removed ones left in the shared part."""
+        own, state = super().sums(), self.state
+        features = state.features[[self.roster.slot(article) for article in own.ids]]
+        A, b = self.shared_start()
+        here = collapse(own.S, own.b, features, self.ridge)
+        A0 = state.L0[0] @ state.L0[0].T if self.factored else state.A0[0]
+        return replace(own, features=features, A0=A0 - A - here.A, b0=state.departed - b)
+
+    def _fill(self, slots: Slots, sums: ArticleSums) -> None:
+        fill_hybrid(self.state, slots, sums, self.shared_start())
+
+    def _exact(self) -> bool:
+        return hybrid_is_exact(self.state)
+
+    def _reweigh(self, sums: ArticleSums) -> None:
+        if self.finds_ridge:
+            if self.ready_to_search(sums):
+                self.ridge, _ = likeliest_ridges(sums, (self.shared_ridge,), SEARCH_TOLERANCE)
+        else:
+            assert self.prior is not None
+            A, b = self.shared_start()
+            variance = noise(self.prior, sums)
+            self.weight = shared_weight(
+                self.prior, self.state.A0[0] - A, self.state.b0 - b, variance
+            )
+        self.take(sums)
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The state; the features also when there is none yet."""
         blank = np.ones(self._count)
         rows = [self._features.get(article or "", blank) for article in self.roster.ids]
-        return super().arrays() or ({"features": np.array(rows)} if rows else {})
+        kept = super().arrays() or ({"features": np.array(rows)} if rows else {})
+        return kept | {"found_ridge": np.array([self.ridge])} if self.finds_ridge else kept
 
     def learned(self) -> dict[str, npt.NDArray[Any]]:
         """Without the forms S and v: their last bits depend on which pools were scored."""
@@ -192,6 +293,8 @@ class HybridLinear(LinearModel):
             article: row.copy() for article, row in zip(ids, features, strict=True) if article
         }
         self._count = features.shape[1] if len(ids) or dimension else 0
+        if "found_ridge" in arrays:
+            self.ridge = float(arrays["found_ridge"][0])
         if dimension is None or "departed" in arrays:
             super().restore(ids, dimension, arrays)
         else:

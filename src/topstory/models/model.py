@@ -12,6 +12,8 @@ from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import Dense, scratch
 from topstory.models.contexts import Contexts
 from topstory.models.input_range import MAX_MAGNITUDE, in_range
+from topstory.models.priors.prior import Prior
+from topstory.models.priors.sums import ArticleSums
 from topstory.models.roster import Roster
 
 
@@ -28,6 +30,7 @@ class Model(ABC):
     scored: tuple[str, ...]  # those that scoring reads
     inverses: tuple[tuple[str, str], ...] = ()  # fields of matrices, and of their inverses
     learns: ClassVar[bool] = True  # whether trials change it
+    prior: Prior | None = None  # where it starts, if not where the paper does
     folds: int = 0  # of the log, whose sums the model is given; 0: it needs none
 
     def __init__(self) -> None:
@@ -95,6 +98,26 @@ class Model(ABC):
     def factorise(self) -> bool:
         """Change to a form of the state that takes any trial; False if there is no other form."""
         return False
+
+    def renew(self) -> bool:
+        """Change the state so that it takes the next trial; False if it always does."""
+        return False
+
+    def features_of(self, article: str) -> Floats | None:
+        """The article's features, if the model keeps them."""
+        return None
+
+    def restarted(self, **changes: Any) -> Self:
+        """A model of this kind without trials and articles: with another prior, or ridge."""
+        raise TypeError(f"the {self.name} model has no prior to change")
+
+    def sums(self) -> ArticleSums:
+        """What was learned, without the prior. It adds up over models and logs."""
+        raise TypeError(f"what the {self.name} model learned is no sum over trials")
+
+    def take(self, sums: ArticleSums) -> None:
+        """Know this instead of what was learned before; the articles in it must be known."""
+        raise TypeError(f"what the {self.name} model learned is no sum over trials")
 
     @property
     def compiles(self) -> bool:

@@ -11,6 +11,7 @@ from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import leanings, scratch
 from topstory.models.averages import AverageModel
 from topstory.models.contexts import Contexts, dense_rows, kernel_rows
+from topstory.models.priors.prior import Prior
 
 Assignment = Callable[[npt.NDArray[Any]], npt.ArrayLike]
 
@@ -23,6 +24,8 @@ class Segmented(AverageModel):
             non-constant feature.
         assignment: users (n, d) -> segments (n,), whole numbers from 0. By default the largest
             non-constant component of the context: the closest of the paper's user clusters.
+        prior: where a new article starts in each segment, learned from an earlier log
+            (`ts.fit_prior`). With an `assignment` all segments start like the average user.
 
     >>> Segmented().segment(np.array([0.1, 0.7, 0.2, 1.0]))
     1
@@ -33,8 +36,14 @@ class Segmented(AverageModel):
 
     name: ClassVar[str] = "segmented"
 
-    def __init__(self, segments: int | None = None, assignment: Assignment | None = None) -> None:
+    def __init__(
+        self,
+        segments: int | None = None,
+        assignment: Assignment | None = None,
+        prior: Prior | None = None,
+    ) -> None:
         super().__init__()
+        self.prior = prior
         if (assignment is None) != (segments is None):
             raise ValueError(
                 "segments and assignment go together: how many there are, and which a user is in"
@@ -54,6 +63,16 @@ class Segmented(AverageModel):
 
     def _segment_count(self, dimension: int) -> int:
         return self._segments or max(1, dimension - 1)
+
+    def _segments_of_prior(self, segments: int) -> bool:
+        if self._assignment is not None or self.prior is None:
+            return False
+        if len(self.prior.averages) != 1 + segments:
+            raise ValueError(
+                f"the prior knows {len(self.prior.averages) - 1} segments of users, but here are "
+                f"{segments}; fit one on a log with the same features"
+            )
+        return True
 
     def segment(self, user: Floats) -> int:
         """The segment of one user."""

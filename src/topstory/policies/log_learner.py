@@ -45,8 +45,8 @@ def learn_log(
         while done < stop:
             rest = (shown[done:stop], users, done, segments[done - start :], payoff[done:stop])
             done += _learned(model, *rest, None if weights is None else weights[done:stop])
-            if done < stop:  # the next trial needs another form of the state
-                model.factorise()
+            if done < stop:  # the next trial needs another prior, or form of the state
+                model.renew()
         policy.trials += stop - start
         if progress is not None:
             progress(stop - start)

@@ -67,12 +67,15 @@ class Policy:
         self.seed = index(seed)
         self.decisions = 0  # made so far: the number of the next one
         self.trials = 0  # learned from so far: some explorers explore less as they grow
-        self.feature_model: str | None = None  # that made the contexts it learned; None: unknown
+        # That made the contexts it learned, or its prior's; None: unknown.
+        self.feature_model = None if model.prior is None else model.prior.feature_model
         self._room: Dense | None = None
         self._form: type | None = None  # of the model's state that the room is for
 
     def __repr__(self) -> str:
-        numbers = self.model.parameters() | self.explorer.parameters() | {"seed": self.seed}
+        prior = {} if self.model.prior is None else {"prior": self.model.prior}
+        numbers = self.model.parameters() | prior | self.explorer.parameters()
+        numbers |= {"seed": self.seed}
         listed = ", ".join(f"{k}={v!r}" for k, v in numbers.items() if not isinstance(v, dict))
         return f"<Policy: {self.model.name} × {self.explorer.name}, {listed}>"
 
@@ -137,20 +140,18 @@ class Policy:
         amount = payoff_in_range(payoff)
         x, slot = self._context(user), self.model.add_if_new(article)
         self.model.prepare_trial(x.values, article)
-        if not learn(self.model.state, slot, x, self.model.segment(x.values), amount):
-            self.model.factorise()
+        while not learn(self.model.state, slot, x, self.model.segment(x.values), amount):
+            self.model.renew()
             x = self._context(user)
-            learn(self.model.state, slot, x, self.model.segment(x.values), amount)
         self.trials += 1
 
     def shown(self, user: npt.ArrayLike, article: str) -> None:
         """The first half of a trial: the article was shown to the user."""
         x, slot = self._context(user), self.model.add_if_new(article)
         self.model.prepare_trial(x.values, article)
-        if not learn_shown(self.model.state, slot, x, self.model.segment(x.values)):
-            self.model.factorise()
+        while not learn_shown(self.model.state, slot, x, self.model.segment(x.values)):
+            self.model.renew()
             x = self._context(user)
-            learn_shown(self.model.state, slot, x, self.model.segment(x.values))
         self.trials += 1
 
     def paid(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
@@ -171,6 +172,42 @@ class Policy:
     def remove_article(self, article: str) -> None:
         """Forget an article. One that only leaves the pool for a while need not be removed."""
         self.model.remove(article)
+
+    # -- as sums --
+
+    def merge(self, other: Policy) -> Policy:
+        """A policy that knows what both learned, as if it had learned all of it itself.
+
+        It has this policy's prior, explorer and seed. Of articles that one of them removed, hybrid
+        keeps what they left in the shared part.
+
+        >>> import topstory as ts
+        >>> one, two = ts.policy("linucb-disjoint"), ts.policy("linucb-disjoint")
+        >>> one.learn([1.0], "rain", payoff=1)
+        >>> two.learn([1.0], "rain", payoff=0)
+        >>> one.merge(two).estimates([1.0], ["rain"]).round(3)
+        array([0.333])
+        """
+        from topstory.policies.additivity import merged
+
+        return merged(self, other)
+
+    def with_prior(self, **changes: Any) -> Policy:
+        """The same policy, as if it had had another prior or ridge from the start.
+
+        Args:
+            changes: `prior` (a `ts.Prior`, or None), whose ridges then hold; or `ridge`,
+                `shared_ridge`, as its model takes them.
+
+        >>> import topstory as ts
+        >>> policy = ts.policy("linucb-disjoint")
+        >>> policy.learn([1.0], "rain", payoff=1)
+        >>> policy.with_prior(ridge=3).estimates([1.0], ["rain"])
+        array([0.25])
+        """
+        from topstory.policies.additivity import with_prior
+
+        return with_prior(self, changes)
 
     # -- storing --
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _GREY = "#8b909a"
 _RIDGE = Parameter("ridge", "weight of each article's prior", metavar="R")
+_PRIOR = Parameter("prior", "where it starts, learned from an earlier log by ts.fit_prior")
 _ALPHA = Parameter(
     "alpha",
     "how many widths are added to an estimate",
@@ -49,6 +50,7 @@ _MODELS = (
         "topstory.models.context_free:ContextFree",
         _GREY,
         panel="no features",
+        parameters=(_PRIOR,),
         contextual=False,
     ),
     ModelEntry(
@@ -69,6 +71,7 @@ _MODELS = (
         parameters=(
             Parameter("segments", "how many segments there are, with an assignment"),
             Parameter("assignment", "users (n, d) -> segments (n,)"),
+            _PRIOR,
         ),
     ),
     ModelEntry(
@@ -76,7 +79,7 @@ _MODELS = (
         "topstory.models.disjoint:DisjointLinear",
         "#3f7fdb",
         panel="disjoint",
-        parameters=(_RIDGE,),
+        parameters=(_RIDGE, _PRIOR),
     ),
     ModelEntry(
         "hybrid",
@@ -88,6 +91,7 @@ _MODELS = (
             Parameter(
                 "shared_ridge", "weight of the prior of the shared coefficients", metavar="R"
             ),
+            _PRIOR,
         ),
         article_features=True,
         cost=3.0,  # measured at d = 6
@@ -246,7 +250,8 @@ def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
         seed: for what is drawn at random.
         parameters: `epsilon` or `decay` (ε-greedy); `alpha` (ucb, linucb, lints) or `delta` (ucb,
             linucb); `optimistic` (lints); `c`, `floor` (squarecb); `temperature` (softmax);
-            `ridge` (disjoint, hybrid); `shared_ridge` (hybrid); `offset`, `average` (warm);
+            `ridge` (disjoint, hybrid); `shared_ridge` (hybrid); `prior` (all but warm);
+            `offset`, `average` (warm);
             `segments`, `assignment` (seg); `folds` (omniscient).
 
     >>> policy("linucb-hybrid", alpha=0.3)
@@ -254,7 +259,7 @@ def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
     >>> policy("ucb", epsilon=0.1)
     Traceback (most recent call last):
     ...
-    TypeError: policy 'ucb' takes no epsilon; it takes alpha, delta, seed
+    TypeError: policy 'ucb' takes no epsilon; it takes prior, alpha, delta, seed
     """
     from topstory.policies.policy import Policy
 

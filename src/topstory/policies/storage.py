@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
+from topstory.models.priors.prior import ARRAYS as PRIOR_ARRAYS
+from topstory.models.priors.storage import build as build_prior
+from topstory.models.priors.storage import describe as describe_prior
 from topstory.policies.policy import Policy
 from topstory.policies.registry import EXPLORERS, MODELS
 from topstory.sealed import Arrays, Seal
 
+PRIOR = "prior."  # before the names of its arrays
 _SEAL = Seal(kind="policy", key="policy", version=1, writer="Policy.save", format="topstory-policy")
 
 
@@ -20,7 +24,11 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
         "dimension": model.dimension,
         "articles": model.roster.ids,
     }
-    _SEAL.write(path, described, {name: array.copy() for name, array in model.arrays().items()})
+    arrays = {name: array.copy() for name, array in model.arrays().items()}
+    if model.prior is not None:
+        described["prior"] = describe_prior(model.prior)
+        arrays |= {f"{PRIOR}{name}": getattr(model.prior, name) for name in PRIOR_ARRAYS}
+    _SEAL.write(path, described, arrays)
 
 
 def describe(policy: Policy) -> dict[str, Any]:
@@ -52,7 +60,11 @@ def build(described: dict[str, Any], arrays: Arrays, callables: Mapping[str, Any
             "when the policy was created"
         )
     stored = described["model"]
-    model = MODELS[stored["name"]].load().from_stored(stored["parameters"], callables)
+    given = dict(callables)
+    if "prior" in described:
+        own = {n.removeprefix(PRIOR): array for n, array in arrays.items() if n.startswith(PRIOR)}
+        given["prior"] = build_prior(described["prior"], own)
+    model = MODELS[stored["name"]].load().from_stored(stored["parameters"], given)
     model.restore(described["articles"], described["dimension"], arrays)
     stored = described["explorer"]
     explorer = EXPLORERS[stored["name"]].load()(**stored["parameters"])

@@ -196,16 +196,16 @@ def _replay_compiled(
         counted = sums if truth is None else truth.by_event(sums, stop - start)
         cut = blocks if truth is None else np.arange(stop - start, dtype=np.int32)
         rest = (memory, counted)
-        done = replay_kernel(
-            start, logged.traffic, pools, segments, cut, model.state, rule, room, *rest
-        )
-        _check_scores(memory, trained)
-        if done < stop - start:  # the next trial needs another form of the state
-            model.factorise()
-            room = model.room(log.dimension)
+        done = 0
+        while True:
             later = (start + done, logged.traffic, pools, segments[done:], cut[done:])
-            replay_kernel(*later, model.state, rule, room, *rest)
+            done += replay_kernel(*later, model.state, rule, room, *rest)
             _check_scores(memory, trained)
+            if done == stop - start:
+                break
+            model.renew()  # the next trial needs another prior, or form of the state
+            room = model.room(log.dimension)
+            memory.current[0] = -1
         if truth is not None:
             truth.add(counted, start, blocks, sums)
         if progress is not None:

@@ -15,6 +15,7 @@ from topstory.kernels.algebra import add_square, dot, invert, multiply, trace
 from topstory.kernels.compilation import Counters, Floats, internal, specialised
 from topstory.kernels.contexts import linear, quadratic, spread, squared_length
 from topstory.kernels.models.model import estimate, paid, shown, takes, width
+from topstory.kernels.models.tally import count_payoff, count_trial, is_due
 
 # Rank-one updates drift: invert afresh after this many, or after d if that is more. And at once
 # after one with so large a γ that subtracting uuᵀ/γ cancels digits: an uncommonly long context.
@@ -41,7 +42,8 @@ class Disjoint(NamedTuple):
     S: Floats  # (articles, d, d)
     v: Floats  # (articles, d)
     updates: Counters  # (articles,) since the last inversion
-    ridge: float
+    ridge: float  # or the least eigenvalue of another prior
+    tally: Floats  # as `topstory.kernels.models.tally` has it, or (0,) for none
     room: Floats  # (2, d)
     square_room: Floats  # (d, d)
 
@@ -75,7 +77,8 @@ def _width(state: Any, a: Any, x: Any, segment: Any) -> Any:
 @specialised(takes, inline=True)
 def _takes(state: Any, a: Any, x: Any) -> Any:
     def body(state: Any, a: Any, x: Any) -> bool:
-        return bool(trace(state.A[a]) + squared_length(x) <= MAX_CONDITION * state.ridge)
+        exact = trace(state.A[a]) + squared_length(x) <= MAX_CONDITION * state.ridge
+        return bool(exact and not is_due(state.tally))
 
     return body if state.instance_class is Disjoint else None
 
@@ -84,6 +87,7 @@ def _takes(state: Any, a: Any, x: Any) -> Any:
 def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
     def body(state: Any, a: Any, x: Any, segment: Any) -> None:
         context, u = state.room[0], state.room[1]
+        count_trial(state.tally)
         spread(x, context)
         multiply(state.S[a], context, u)
         gamma = 1.0 + dot(context, u)
@@ -107,6 +111,7 @@ def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
 def _paid(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> Any:
     def body(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> None:
         context, u = state.room[0], state.room[1]
+        count_payoff(state.tally, payoff)
         spread(x, context)
         multiply(state.S[a], context, u)
         for i in range(u.shape[0]):

@@ -42,6 +42,7 @@ from topstory.kernels.models.hybrid_forms import (
     move_forms,
 )
 from topstory.kernels.models.model import enter, paid, shown, takes
+from topstory.kernels.models.tally import count_payoff, count_trial, is_due
 
 IN_POOL = np.iinfo(np.int64).max
 
@@ -56,7 +57,7 @@ class Hybrid(NamedTuple):
     updates: Counters  # (articles,) since A was last inverted
     A0: Floats  # (1, dm, dm)
     b0: Floats  # (dm,)
-    departed: Floats  # (dm,) the part of b0 that is left of removed articles
+    departed: Floats  # (dm,) the part of b0 that is the prior's, and left of removed articles
     P: Floats  # (1, dm, dm), the inverse of A0
     beta: Floats  # (dm,)
     S: Floats  # (articles, d, d)
@@ -66,7 +67,8 @@ class Hybrid(NamedTuple):
     left_at: Counters  # (articles,) -1: S and v are not kept; IN_POOL; or when it left the pool
     clock: Counters  # (4,)
     ridge: float
-    shared_ridge: float
+    shared_ridge: float  # or the least eigenvalue of another prior
+    tally: Floats  # as `topstory.kernels.models.tally` has it, or (0,) for none
     room: Floats  # (4, d)
     shared_room: Floats  # (2, dm)
     square_room: Floats  # (2, d, d)
@@ -92,7 +94,9 @@ def within_condition(
 def _takes(state: Any, a: Any, x: Any) -> Any:
     def body(state: Any, a: Any, x: Any) -> bool:
         length, f = squared_length(x), state.features[a]
-        return within_condition(length, state.A[a], state.A0[0], f, state.ridge, state.shared_ridge)
+        matrices = (state.A[a], state.A0[0])
+        exact = within_condition(length, *matrices, f, state.ridge, state.shared_ridge)
+        return bool(exact and not is_due(state.tally))
 
     return body if state.instance_class is Hybrid else None
 
@@ -103,6 +107,7 @@ def _shown(state: Any, a: Any, x: Any, segment: Any) -> Any:
         context, u = state.room[0], state.room[1]
         w, h = state.shared_room[0], state.shared_room[1]
         A_inverse, features = state.A_inverse[a], state.features[a]
+        count_trial(state.tally)
         spread(x, context)
         aim(context, A_inverse, features, state.P[0], state.ridge, u, w, h)
         gamma = 1.0 + dot(context, u)
@@ -173,6 +178,7 @@ def _paid(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> Any:
     def body(state: Any, a: Any, x: Any, segment: Any, payoff: Any) -> None:
         context, u = state.room[0], state.room[1]
         w, h = state.shared_room[0], state.shared_room[1]
+        count_payoff(state.tally, payoff)
         spread(x, context)
         aim(context, state.A_inverse[a], state.features[a], state.P[0], state.ridge, u, w, h)
         move_forms(

@@ -42,9 +42,11 @@ class UpdateBatch:
         users = np.frombuffer(b"".join(self._users), "<f8").reshape(-1, self._dimension)
         slots, payoffs = np.array(self.slots, np.int32), np.array(self._payoffs)
         segments, room = model.segments(users, 0, len(users)), self._room
-        done = learn_halves(model.state, slots, users, segments, room, payoffs)
-        if done < len(slots):  # the rest in another form of the state
-            model.factorise()
+        done = 0
+        while True:
             rest = (slots[done:], users[done:], segments[done:], room, payoffs[done:])
-            learn_halves(model.state, *rest)
+            done += learn_halves(model.state, *rest)
+            if done == len(slots):
+                break
+            model.renew()  # the next one needs another prior, or form of the state
         self.slots, self._users, self._payoffs = [], [], []
