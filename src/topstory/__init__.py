@@ -12,6 +12,9 @@ from topstory.policies.registry import EXPLORERS as _EXPLORERS
 from topstory.policies.registry import MODELS as _MODELS
 
 if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
+    from topstory.anytime import AnytimeValue as AnytimeValue
+    from topstory.anytime import anytime_lift as anytime_lift
+    from topstory.anytime import anytime_rate as anytime_rate
     from topstory.evaluation import Comparison as Comparison
     from topstory.evaluation import Evaluation as Evaluation
     from topstory.evaluation import NotUniformWarning as NotUniformWarning
@@ -46,6 +49,7 @@ if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
     from topstory.studies import study as study
 
 _MODULES = {
+    "anytime": ("AnytimeValue", "anytime_lift", "anytime_rate"),
     "events": ("Event", "EventLog", "inspect"),
     "events.formats.importing": ("ImportReport", "import_log"),
     "events.formats.exporting": ("export_log",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import os
 import select
 import socket
@@ -559,7 +560,15 @@ def test_metrics_count_what_happened(served: Served, client: ts.Client) -> None:
     values = dict(line.rsplit(" ", 1) for line in page.splitlines() if not line.startswith("#"))
     stats = client.stats()
     pool = stats.pools["front"]
+    uniform = pool.buckets["uniform"]
     for bucket, counts in pool.buckets.items():
+        assert counts.interval == ts.anytime_rate(counts.shows, counts.payoff)
+        if counts is uniform:
+            assert counts.lift is None
+        else:
+            counted = (counts.shows, counts.payoff, uniform.shows, uniform.payoff)
+            low, high = ts.anytime_lift(*counted)
+            assert counts.lift == (low, high if math.isfinite(high) else None)
         name = f'topstory_shows_total{{bucket="{bucket}",pool="front"}}'
         assert float(values[name]) == counts.shows
     assert float(values["topstory_journal_failing"]) == 0

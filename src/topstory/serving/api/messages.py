@@ -104,6 +104,20 @@ class BucketCounts(msgspec.Struct, frozen=True):
     shows: int
     payoff: float
     ctr: float | None
+    interval: Annotated[
+        tuple[float, float] | None,
+        Meta(
+            description="of the CTR, 95 % for all looks together: look as often as you like. Only "
+            "in a pool's stats, and for payoffs from 0 to 1"
+        ),
+    ] = None
+    lift: Annotated[
+        tuple[float, float | None] | None,
+        Meta(
+            description="over the uniform bucket, 0.1 is 10 % more: 95 % for all looks together. "
+            "No upper end: null"
+        ),
+    ] = None
 
 
 class SegmentView(msgspec.Struct, frozen=True):

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from time import monotonic
 
+from msgspec.structs import replace
+
+from topstory.anytime import anytime_lift, anytime_rate
 from topstory.kernels.compilation import Floats
 from topstory.serving.api.messages import (
     BUCKETS,
@@ -85,7 +88,7 @@ def pool_stats(service: Service, name: str, drift: float) -> PoolStats:
         showable=len(pool.listing(service.clock.now()).ids),
         shows=sum(map(sum, pool.tally.shows)),
         payoff=float(sum(map(sum, pool.tally.payoff))),
-        buckets=bucket_counts(pool.tally),
+        buckets=_with_intervals(bucket_counts(pool.tally), service.config.limits.payoffs),
         drift=drift,
     )
 
@@ -96,6 +99,26 @@ def bucket_counts(tally: Tally) -> dict[Bucket, BucketCounts]:
         bucket: _counts(sum(tally.shows[number]), float(sum(tally.payoff[number])))
         for number, bucket in enumerate(BUCKETS)
     }
+
+
+def _with_intervals(
+    buckets: dict[Bucket, BucketCounts], payoffs: tuple[float, float] | None
+) -> dict[Bucket, BucketCounts]:
+    """With intervals that hold however often someone looks, if each payoff is from 0 to 1."""
+    bounded = payoffs is not None and payoffs[0] >= 0 and payoffs[1] <= 1
+    if not bounded or not all(0 <= each.payoff <= each.shows for each in buckets.values()):
+        return buckets
+    base = buckets["uniform"]
+    found = {}
+    for bucket, each in buckets.items():
+        low, high = anytime_lift(each.shows, each.payoff, base.shows, base.payoff)
+        lift = (low, high if math.isfinite(high) else None)
+        found[bucket] = replace(
+            each,
+            interval=anytime_rate(each.shows, each.payoff),
+            lift=None if each is base else lift,
+        )
+    return found
 
 
 def _counts(shows: int, payoff: float) -> BucketCounts:
