@@ -19,10 +19,12 @@ from topstory.cli.reports.replay import (
     LiftReport,
     PolicyReport,
     ReplayReport,
+    SavedReport,
     UniformityReport,
     WarmReport,
 )
 from topstory.cli.reports.simulate import SimulationReport
+from topstory.cli.reports.split import PartReport, SplitReport
 from topstory.cli.reports.study import StudyReport
 from topstory.cli.reports.train import HeldOutBucket, HeldOutReport, TrainReport
 from topstory.cli.reports.tune import CurveReport, EstimateReport, PointReport, TuneReport
@@ -74,6 +76,8 @@ $ topstory simulate day.gz --events 1000000 --format r6a
 ```console notest
 $ topstory import r6a ydata-fp-td-clicks-v1_0.2009050*.gz logs/
 $ topstory import r6b ydata-fp-td-clicks-v2_0.201110*.gz logs/ --max-bad 0.001
+$ topstory import csv impressions.csv --suggest > mapping.toml
+$ topstory import csv impressions.csv logs/ --map mapping.toml
 ```
 """,
     "export": """\
@@ -86,6 +90,7 @@ $ topstory export logs/ week.dsjson --to dsjson && vw --cb_explore_adf --dsjson 
 ```console notest
 $ topstory replay logs/ --policy linucb-hybrid --alpha 0.3
 $ topstory replay logs/ --policy all --alpha 0.3 --epsilon 0.1 --warm-from last-month/
+$ topstory replay logs/ --policy linucb-hybrid --baseline logged --save policy.safetensors
 $ topstory replay logs/ --policy egreedy,ucb --json | jq '.policies[].deployment.ctr'
 ```
 """,
@@ -145,6 +150,12 @@ $ topstory exclude --config topstory.toml --key web --since 2026-05-01T12:00
 """,
     "new-key": "```console notest\n$ topstory new-key web --role decide --role feedback\n```\n",
     "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
+    "split": """\
+```console notest
+$ topstory split logs/ past/ recent/ --at 0.8
+$ topstory split logs/ past/ recent/ --at 2026-03-02
+```
+""",
     "features fit": """\
 ```console notest
 $ topstory features fit september/ features.safetensors --support behaviours=0.01
@@ -174,6 +185,7 @@ JSON = {
     "train": "JSON of train",
     "evaluate": "JSON of evaluate",
     "inspect": "JSON of inspect",
+    "split": "JSON of split",
     "export-journal": "JSON of export-journal",
     "backup-journal": "JSON of backup-journal",
     "verify-journal": "JSON of verify-journal",
@@ -206,8 +218,12 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     "exclude": ("`record` is null if nothing was excluded.", (ExclusionReport,)),
     "replay": (
         INTERVALS,
-        (ReplayReport, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport),
+        (
+            *(ReplayReport, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport),
+            SavedReport,
+        ),
     ),
+    "split": ("", (SplitReport, PartReport)),
     "tune": (INTERVALS, (TuneReport, CurveReport, PointReport, EstimateReport)),
     "study": (
         "Sizes and lifts are shares. Unknown numbers are null.",

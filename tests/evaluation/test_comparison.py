@@ -105,3 +105,46 @@ def test_what_cannot_be_compared_is_an_error() -> None:
         ts.compare("ucb-warm", log()[:9])
     with pytest.raises(ValueError, match="they must have the same features"):
         warm_start(log(), ts.EventLog.from_arrays([[1.0]], [["a"]], [0], ["a"], [1]))
+
+
+def test_a_baseline_is_replayed_too_and_lifts_are_over_it() -> None:
+    found = ts.compare("ucb", log(), baseline="random", alpha=0.3)
+    assert list(found.runs) == ["random", "ucb"]
+    lifted = found.lift("ucb")
+    assert lifted is not None
+    assert lifted == ts.lift(found.runs["ucb"], over=found.runs["random"])
+    assert set(found.claims()) == {"ucb"}
+
+
+def test_over_a_uniform_log_itself_the_lift_is_the_relative_ctr() -> None:
+    found = ts.compare("ucb", log(), baseline="logged", alpha=0.3)
+    lifted = found.lift("ucb")
+    assert lifted is not None
+    assert lifted.value == pytest.approx(found.bucket("ucb").relative_ctr - 1, rel=1e-6)
+    assert found.claims()["ucb"].value == pytest.approx(lifted.value, rel=1e-6)
+
+
+def test_what_the_log_shows_counts_all_of_it_also_where_events_are_rejected() -> None:
+    """A log that showed the better article mostly earned more than random articles would."""
+    random = np.random.default_rng(0)
+    shown = np.where(random.random(20_000) < 0.8, "good", "bad")
+    clicked = random.random(20_000) < np.where(shown == "good", 0.3, 0.1)
+    biased = ts.EventLog.from_arrays(
+        np.ones((20_000, 1)),
+        [["good", "bad"]],
+        np.zeros(20_000, int),
+        shown,
+        clicked,
+        propensity=np.where(shown == "good", 0.8, 0.2),
+    )
+    found = ts.compare("ucb", biased, baseline="logged", alpha=2.0)
+    assert found.bucket("logged").ctr == pytest.approx(biased.ctr, rel=1e-6)
+    lifted = found.lift("ucb")
+    assert lifted is not None
+    assert lifted.value == pytest.approx(0.3 / 0.26 - 1, abs=0.06)  # of 4 standard errors
+    assert found.best() == "ucb"
+
+
+def test_an_unknown_baseline_is_named() -> None:
+    with pytest.raises(ValueError, match=r"baseline must be 'logged' or a policy: .*; got 'today'"):
+        ts.compare("ucb", log(), baseline="today")

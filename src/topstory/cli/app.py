@@ -21,6 +21,7 @@ from topstory.cli.commands.new_key import new_key
 from topstory.cli.commands.replay import replay
 from topstory.cli.commands.serve import serve
 from topstory.cli.commands.simulate import simulate
+from topstory.cli.commands.split import split
 from topstory.cli.commands.study import study
 from topstory.cli.commands.train import train
 from topstory.cli.commands.tune import tune
@@ -34,7 +35,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 for command in (
-    *(simulate, import_, export, inspect, replay, tune, study, train, evaluate),
+    *(simulate, import_, export, inspect, split, replay, tune, study, train, evaluate),
     *(serve, export_journal, backup_journal, verify_journal, exclude, new_key, demo),
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(reports_errors(command))

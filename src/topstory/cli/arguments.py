@@ -49,6 +49,14 @@ Support = Annotated[
         "FIELD=NUMBER for one field; may be repeated.",
     ),
 ]
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Train the policy that is recommended on every event of the log, as `topstory train` "
+        "does, and write it to this file (safetensors).",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 

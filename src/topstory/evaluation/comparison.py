@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from topstory.evaluation.assignment import assign_parameters, check_policies, offset_argument
+from topstory.evaluation.assignment import (
+    assign_parameters,
+    check_policies,
+    offset_argument,
+    policy_names,
+)
 from topstory.evaluation.exploration import (
     LEARNING_SHARE,
     ExplorationCost,
@@ -15,6 +20,7 @@ from topstory.evaluation.exploration import (
     exploration_cost,
     total_bucket,
 )
+from topstory.evaluation.replays.logged import logged_bucket
 from topstory.evaluation.replays.prepared_log import prepared
 from topstory.evaluation.replays.replay import check_size, replay_unwarned
 from topstory.evaluation.replays.retention import warn_if_unlikely
@@ -40,6 +46,7 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 BASELINE = "egreedy"  # what lifts are over, as in the paper's Table 1
+LOGGED = "logged"  # what was shown, whoever chose it: what the site does today
 
 Progress = Callable[[str, float, float], object]
 
@@ -52,6 +59,7 @@ class Comparison:
     runs: Mapping[str, tuple[Result, ...]] = field(repr=False)  # by policy, one for each seed
     warm: WarmStart | None = field(repr=False)  # where the offsets come from; None: no warm policy
     learning_share: float = LEARNING_SHARE  # of visits that learn, in totals
+    baseline: str = BASELINE  # what lifts are over: a policy, or LOGGED
 
     @property
     def results(self) -> dict[str, Result]:
@@ -68,25 +76,35 @@ class Comparison:
         return self._buckets[policy, bucket]
 
     def lift(self, policy: str, bucket: str = "deployment") -> Lift | None:
-        """How much more a policy earned than ε-greedy; None if that was not replayed too."""
-        if BASELINE not in self.runs:
+        """How much more a policy earned than the baseline; None if that was not replayed too."""
+        if self.baseline == LOGGED or (bucket == TOTAL and self.baseline in self.runs):
+            ours = self.bucket(policy, bucket).runs
+            return Lift(*mean_lift(ours, self.bucket(self.baseline, bucket).runs))
+        if self.baseline not in self.runs:
             return None
-        if bucket == TOTAL:
-            return Lift(
-                *mean_lift(self.bucket(policy, TOTAL).runs, self.bucket(BASELINE, TOTAL).runs)
-            )
-        return lift(self.runs[policy], self.runs[BASELINE], bucket)
+        return lift(self.runs[policy], self.runs[self.baseline], bucket)
 
     def claims(self, bucket: str = "deployment") -> dict[str, Claim]:
         """The same lifts, for all policies at once: at most 5 % of comparisons claim a false one.
 
-        Empty unless ε-greedy was replayed too.
+        Empty unless the baseline was replayed too.
         """
         return self._claims[bucket]
 
     def earned(self, policy: str, bucket: str = "deployment") -> Estimate:
         """A policy's relative CTR, with the luck of being the best or the worst taken off."""
         return self._shrunk[bucket][policy]
+
+    def best(self, bucket: str = "deployment") -> str:
+        """The policy that earned most, with the luck of being the best taken off.
+
+        Policies that only a log can run, such as `omniscient`, do not count.
+        """
+        known = [name for name in self.runs if not REGISTRY[name].model.needs_log]
+        if not known:
+            raise ValueError(f"none of {', '.join(self.runs)} can be run on a site")
+        values = {name: self.earned(name, bucket).value for name in known}
+        return max(known, key=lambda name: values[name] if values[name] == values[name] else 0.0)
 
     def exploration(self, policy: str) -> ExplorationCost:
         """What exploring costs at this comparison's learning share."""
@@ -107,21 +125,27 @@ class Comparison:
             found[name, TOTAL] = MeanBucket(
                 tuple(total_bucket(r.deployment, r.learning, self.learning_share) for r in runs)
             )
+        if self.baseline == LOGGED:
+            today = logged_bucket(self.log, next(iter(self.results.values())).learning)
+            shown = MeanBucket((today,) * self.seeds)
+            found |= {(LOGGED, bucket): shown for bucket in (*BUCKETS, TOTAL)}
         return found
 
     @cached_property
     def _claims(self) -> dict[str, dict[str, Claim]]:
-        if BASELINE not in self.runs:
+        base = self.baseline
+        if base != LOGGED and base not in self.runs:
             return {bucket: {} for bucket in (*BUCKETS, TOTAL)}
+        compared = dict.fromkeys([*self.runs, base])
         return {
             bucket: {
                 name: claim
                 for (name, _), claim in simultaneous_lifts(
-                    runs, [(name, BASELINE) for name in runs if name != BASELINE]
+                    runs, [(name, base) for name in runs if name != base]
                 ).items()
             }
             for bucket in (*BUCKETS, TOTAL)
-            for runs in [{name: self.bucket(name, bucket).runs for name in self.runs}]
+            for runs in [{name: self.bucket(name, bucket).runs for name in compared}]
         }
 
     @cached_property
@@ -180,6 +204,7 @@ def compare(
     learning_share: float = LEARNING_SHARE,
     progress: Progress | None = None,
     expected: ExpectedPayoffs | None = None,
+    baseline: str | None = None,
     **parameters: float | None,
 ) -> Comparison:
     """Replay several policies on one log, and put what they earned side by side.
@@ -197,6 +222,8 @@ def compare(
         progress: called with (what is done, events done, events in all), now and then.
         expected: what the events pay on average, if a simulator knows it: then results have true
             values too.
+        baseline: what lifts are over: a policy, which is replayed too; or `"logged"`, what the log
+            shows, whoever chose it. By default ε-greedy, if it is among the policies.
         parameters: `alpha`, `epsilon`, `ridge`, …; each policy gets those that it takes.
 
     Warns:
@@ -216,7 +243,7 @@ def compare(
     >>> found.table().column_names[:4]
     ['policy', 'paper', 'bucket', 'trials']
     """
-    assigned = assign_parameters(policies, parameters)
+    assigned = assign_parameters(_with_baseline(policies, baseline), parameters)
     check_size(size)
     check_policies(assigned, seed)
     check_repeats(repeats)
@@ -241,7 +268,19 @@ def compare(
             found.append(replay_unwarned(made, log, size, seed + path, follow, expected))
             warn_if_unlikely(name, found[-1].buckets, found[-1].uniformity)
         runs[name] = tuple(found)
-    return Comparison(log, runs, warm, learning_share)
+    return Comparison(log, runs, warm, learning_share, baseline or BASELINE)
+
+
+def _with_baseline(policies: str | Iterable[str], baseline: str | None) -> str | list[str]:
+    """The policies, and the baseline first if it is one and not among them."""
+    if baseline is None or baseline == LOGGED:
+        return policies if isinstance(policies, str) else list(policies)
+    if baseline not in REGISTRY:
+        raise ValueError(
+            f"baseline must be {LOGGED!r} or a policy: {', '.join(REGISTRY)}; got {baseline!r}"
+        )
+    names = policy_names([policies] if isinstance(policies, str) else policies)
+    return names if baseline in names else [baseline, *names]
 
 
 def _follower(

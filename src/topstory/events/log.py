@@ -327,6 +327,22 @@ class EventLog(ArrayRecord):
             return self._take(slice(int(rows[0]), int(rows[-1]) + 1))
         return self._take(rows)
 
+    def split(self, at: float | TimeLike) -> tuple[EventLog, EventLog]:
+        """An earlier and a later part: one to learn on, one to judge on.
+
+        Args:
+            at: a share of the events (0.8: the first 80 %), or a time, which begins the later part.
+
+        >>> log = EventLog.from_arrays(
+        ...     np.ones((4, 1)), [["a"]], [0] * 4, ["a"] * 4, [0, 0, 1, 0],
+        ...     timestamps=[1241136000, 1241136060, 1241222400, 1241222460])
+        >>> [len(part) for part in log.split(0.75)], [len(part) for part in log.split("2009-05-02")]
+        ([3, 1], [2, 2])
+        """
+        from topstory.events.split import split
+
+        return split(self, at)
+
     def __iter__(self) -> Iterator[Event]:
         return (event_of(self, i) for i in range(len(self)))
 

@@ -26,6 +26,7 @@ class Parameter:
     required: bool = False
     symbol: str = ""  # in reports: ε
     grid: tuple[float, ...] = ()  # the values that tuning tries
+    scales: int = 0  # with the payoff's unit: 1 as much, -1 inversely, 0 not at all
     sets: str = ""  # the parameter that it stands for: only one of the two can be given
 
 

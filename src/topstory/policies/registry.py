@@ -24,6 +24,7 @@ _ALPHA = Parameter(
     metavar="A",
     symbol="α",
     grid=(0.03, 0.06, 0.1, 0.2, 0.4, 0.6, 1.0, 1.5),
+    scales=1,
 )
 
 # Colours that colour-blind readers can tell apart, on a light page and on a dark one.
@@ -161,6 +162,7 @@ _EXPLORERS = (
                 "how fast it turns from random to greedy",
                 metavar="C",
                 grid=(10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 1e5),
+                scales=-1,
             ),
             Parameter("floor", "share of decisions drawn at random", metavar="F"),
         ),
@@ -181,6 +183,7 @@ _EXPLORERS = (
                 metavar="T",
                 symbol="T",
                 grid=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2),
+                scales=1,
             ),
         ),
         dash="8px,3px,1px,3px",

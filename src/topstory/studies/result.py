@@ -43,6 +43,13 @@ class Study:
         """The parameters that the tuning log recommends."""
         return self.recommended[policy, size].parameters
 
+    def advised(self) -> tuple[str, Mapping[str, float]]:
+        """The policy that the summary recommends, and its parameters."""
+        from topstory.studies.report.candidates import Candidates
+
+        policy = Candidates.of(self).advised().policy
+        return policy, self.chosen(policy, max(self.settings.sizes))
+
     def outcomes(self, policy: str, size: float = 1.0) -> tuple[Outcome, ...]:
         """The runs of a policy on the evaluation log with these parameters: one for each seed."""
         return self._outcomes[policy, size]

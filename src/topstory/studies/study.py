@@ -13,6 +13,7 @@ from topstory.engines import engine as named_engine
 from topstory.evaluation import Outcome, Run, cost, play_all
 from topstory.evaluation.replays.run import TOTAL
 from topstory.evaluation.replays.warm_start import needs_offset
+from topstory.evaluation.tuning.grids import default_grid, payoff_scale
 from topstory.events import EventLog
 from topstory.studies.logs.simulated import SCALES, SimulatedLogs
 from topstory.studies.logs.sources import Logs, LogSource, OwnLogs, check_exploration
@@ -118,6 +119,8 @@ def study(
         sizes = SCALES[scale].sizes if sizes is None else sizes
         repeats = SCALES[scale].repeats if repeats is None else repeats
     ridge = scale != "paper" if tune_ridge is None else tune_ridge
+    if alphas is None and tuning is not None and (unit := payoff_scale(tuning.payoff)) != 1:
+        alphas = default_grid("ucb", unit)
     settings = checked_settings(
         policies, sizes, epsilons, alphas, repeats, tune_on, learning_share, ridge, seed
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -245,3 +246,45 @@ def test_the_help_names_every_policy() -> None:
     printed = words(run("replay", "--help").stdout)
     for name in REGISTRY:
         assert name in printed
+
+
+def test_the_lift_over_what_the_log_shows(logs: Path) -> None:
+    given = ("replay", logs / "recorded", "--policy", "ucb", "--baseline", "logged")
+    report = answer(*given)
+    log = ts.EventLog.read(logs / "recorded")
+    assert report["baseline"] == "logged"
+    assert report["logged_ctr"] == pytest.approx(log.ctr, rel=1e-6)
+    found = ts.compare("ucb", log, baseline="logged").lift("ucb")
+    assert found is not None
+    assert report["policies"][0]["deployment_lift"]["value"] == found.value
+    assert f"Lift over what the log shows ({log.ctr:.4f}), in deployment: " in run(*given).stdout
+    several = run("replay", logs / "plain", "--policy", "ucb", "--baseline", "random").stdout
+    assert "Lifts are over random, in the deployment bucket" in several
+    said = words(run(*given[:-1], "today", status=2).stderr)
+    assert "no policy is called 'today'; choose logged, random" in said
+
+
+def test_the_policy_that_is_recommended_can_be_saved(logs: Path, tmp_path: Path) -> None:
+    """Trained on every event, not only on those that the replay retained."""
+    file = tmp_path / "best.safetensors"
+    given = ("replay", logs / "plain", "--policy", "random,ucb", "--alpha", 0.3, "--save", file)
+    assert answer(*given)["saved"] == {
+        "file": str(file), "policy": "ucb", "parameters": {"alpha": 0.3}, "events": 4_000
+    }  # fmt: skip
+    log = ts.EventLog.read(logs / "plain")
+    taught = ts.train(ts.policy("ucb", alpha=0.3), log, held_out=0).policy
+    saved = ts.Policy.load(file)
+    user, pool = log[0].user, ["a", "b", "c"]
+    assert saved.scores(user, pool).tolist() == taught.scores(user, pool).tolist()
+    assert "Saved ucb (alpha 0.3), trained on all 4,000 events, to" in run(*given).stdout
+    run("replay", logs / "plain", "--policy", "random", "--save", file, status=2)
+
+
+def test_a_payoff_that_is_no_click_is_not_called_a_ctr(logs: Path, tmp_path: Path) -> None:
+    log = ts.EventLog.read(logs / "plain")
+    replace(log, payoff=(log.payoff * 20).astype("f4")).write(tmp_path / "dwell")
+    for policy in ("ucb", "ucb,egreedy"):
+        printed = run("replay", tmp_path / "dwell", "--policy", policy).stdout
+        assert "CTR" not in printed
+        assert "click" not in printed.replace("over the clicks of this log", "")
+    assert answer("replay", tmp_path / "dwell", "--policy", "ucb")["binary"] is False

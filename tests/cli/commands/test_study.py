@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.running import answer, run, words
-from tests.features.worlds import clear_world
+from tests.features.worlds import clear_world, little_log
 
 import topstory as ts
 from topstory.studies.logs.simulated import SCALES, Scale
@@ -45,7 +45,8 @@ def test_it_writes_all_its_files_and_says_where_the_report_is(logs: Path, tmp_pa
 
 
 def test_it_prints_what_study_finds(logs: Path, tmp_path: Path) -> None:
-    report = answer("study", tmp_path / "one", *given(logs))
+    file = tmp_path / "policy.safetensors"
+    report = answer("study", tmp_path / "one", *given(logs), "--save", file)
     read: dict[str, Any] = {
         role: ts.EventLog.read(logs / name)
         for role, name in (
@@ -65,6 +66,20 @@ def test_it_prints_what_study_finds(logs: Path, tmp_path: Path) -> None:
     wanted = [row.cells[0].deploy.value for row in found.report().table.rows]
     assert [row["cells"][0]["deploy"]["value"] for row in report["table"]["rows"]] == wanted
     assert report["replays"] == len(found.tuned) + len(found.evaluated)
+    policy, parameters = found.advised()
+    assert (report["saved"]["policy"], report["saved"]["parameters"]) == (policy, parameters)
+    assert ts.Policy.load(file).explorer.parameters().items() >= dict(parameters).items()
+
+
+def test_a_policy_to_save_needs_logs_with_features(logs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "policy.safetensors"
+    said = words(run("study", tmp_path / "out", "--save", file, status=2).stderr)
+    assert "it needs your own logs: --tuning and --evaluation" in said
+    raw = little_log()
+    raw.write(tmp_path / "raw")
+    both = ("--tuning", tmp_path / "raw", "--evaluation", tmp_path / "raw")
+    said = words(run("study", tmp_path / "out", *both, "--save", file, status=2).stderr)
+    assert "`topstory features fit`" in said
 
 
 def test_without_logs_it_simulates_them_and_learns_features(

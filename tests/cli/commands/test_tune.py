@@ -101,3 +101,14 @@ def test_a_policy_without_user_features_gives_a_warning(tmp_path: Path) -> None:
     )
     assert "topstory features fit" in printed
     assert run(*arguments, "ucb").stderr == ""
+
+
+def test_the_recommended_policy_can_be_saved(logs: Path, tmp_path: Path) -> None:
+    file = tmp_path / "policy.safetensors"
+    given = ("tune", logs / "plain", "--policy", "egreedy", "--grid", "0.1,0.9", "--repeats", 1)
+    report = answer(*given, "--save", file)
+    (chosen,) = (point for point in report["curves"][0]["points"] if point["chosen"])
+    assert report["saved"]["parameters"] == chosen["parameters"]
+    saved = ts.Policy.load(file)
+    assert saved.explorer.parameters() == chosen["parameters"]
+    assert f"to {file}" in run(*given, "--save", file).stdout

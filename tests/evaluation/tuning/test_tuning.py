@@ -20,6 +20,7 @@ from topstory.evaluation import (
     mean_relative_ctr,
     play_all,
 )
+from topstory.evaluation.tuning.grids import default_grid, payoff_scale
 
 
 @pytest.fixture(scope="module")
@@ -267,3 +268,25 @@ def test_what_cannot_be_tuned_is_refused(
 def _told(outcome: Outcome) -> tuple[object, ...]:
     """All that it says, the time it took aside."""
     return tuple(getattr(outcome, name) for name in outcome.__struct_fields__ if name != "seconds")
+
+
+def test_the_default_grid_scales_with_the_payoffs() -> None:
+    """Clicks worth 50 each are tuned over 50 times the values; clicks as ever."""
+    random = np.random.default_rng(0)
+    shown = random.choice(["rain", "sun"], 1000)
+    clicked = random.random(1000) < 0.2
+
+    def tried(payoff: Any) -> list[float]:
+        log = ts.EventLog.from_arrays(
+            np.ones((1000, 1)), [["rain", "sun"]], np.zeros(1000, int), shown, payoff
+        )
+        found = ts.tune("ucb", log, repeats=1, engine="serial")
+        return [point.parameters["alpha"] for point in found.curve(1.0)]
+
+    usual = list(default_grid("ucb"))
+    assert set(usual) <= set(tried(clicked))
+    assert {50 * alpha for alpha in usual} <= set(tried(50.0 * clicked))
+    assert payoff_scale((3 - 2 * clicked).astype(np.float32)) == pytest.approx(2)
+    assert payoff_scale(np.full(5, 7, np.float32)) == 1
+    assert default_grid("softmax-disjoint", 10.0)[0] == pytest.approx(0.01)
+    assert default_grid("squarecb-disjoint", 10.0)[0] == pytest.approx(1.0)

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from topstory.cli.arguments import AsJson, LearningShare, LogFolder
-from topstory.cli.policy_options import with_policy_numbers
+from topstory.cli.arguments import AsJson, LearningShare, LogFolder, Save
+from topstory.cli.policy_options import TUNABLE, with_policy_numbers
 from topstory.policies.registry import REGISTRY
 
 
@@ -41,6 +41,15 @@ def replay(
             "first tenth of LOG; every policy is then replayed on the rest.",
         ),
     ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|logged",
+            help="What lifts are over: a policy, which is replayed too; or logged, what the log "
+            "shows, whoever chose it. Default: egreedy, if it is among the policies.",
+        ),
+    ] = None,
+    save: Save = None,
     json: AsJson = False,
     **numbers: float | None,
 ) -> None:
@@ -60,13 +69,23 @@ def replay(
     from topstory.cli.output.consoles import stderr_console
     from topstory.cli.output.progress import work_bar
     from topstory.cli.output.replay_tables import print_replays
+    from topstory.cli.output.saving import save_trained
     from topstory.cli.output.warnings import printed_warnings
     from topstory.cli.reports.replay import replay_report
+    from topstory.evaluation.assignment import unused_parameters
+    from topstory.evaluation.comparison import LOGGED
     from topstory.evaluation.replays.warm_start import needs_offset
 
     policies = parse_policies(policy, numbers, seed)
     if warm_from is not None and not any(map(needs_offset, policies)):
         raise inapplicable("--warm-from", policies)
+    if save is not None and not any(name in TUNABLE for name in policies):
+        raise typer.BadParameter("none of the policies learns", param_hint="--save")
+    if baseline not in (None, LOGGED, *REGISTRY):
+        raise typer.BadParameter(
+            f"no policy is called {baseline!r}; choose logged, {', '.join(REGISTRY)}",
+            param_hint="--baseline",
+        )
     explored = None if warm_from is None else ts.EventLog.read(warm_from)
     events = ts.EventLog.read(log)
     console = stderr_console()
@@ -84,7 +103,18 @@ def replay(
             learning_share=learning_share,
             progress=follow,
             expected=None,  # of a real log nobody knows them
+            baseline=baseline,
             **numbers,
         )
     source = None if warm_from is None else str(warm_from)
-    print_replays(replay_report(str(log), found, warnings, source), json)
+    saved = None
+    if save is not None:
+        best = max(
+            (name for name in found.runs if name in TUNABLE),
+            key=lambda name: found.earned(name).value,
+        )
+        own = {key: value for key, value in numbers.items() if value is not None}
+        own = {key: value for key, value in own.items() if not unused_parameters([best], [key])}
+        offset = {} if found.warm is None else found.warm.offset
+        saved = save_trained(save, best, own, found.log, offset, seed)
+    print_replays(replay_report(str(log), found, warnings, source, saved), json)

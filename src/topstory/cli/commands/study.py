@@ -1,17 +1,20 @@
 """`topstory study`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from topstory.cli.arguments import Address, AsJson, EngineName, Seed, Support
+from topstory.cli.arguments import Address, AsJson, EngineName, Save, Seed, Support
 
 if TYPE_CHECKING:
+    from topstory.cli.reports.replay import SavedReport
     from topstory.cli.reports.study import StudyReport
+    from topstory.events import EventLog
     from topstory.report.records import Cell
+    from topstory.studies import Study
 
 
 def study(
@@ -94,6 +97,7 @@ def study(
     seed: Seed = 0,
     engine: EngineName = "local",
     address: Address = None,
+    save: Save = None,
     json: AsJson = False,
 ) -> None:
     """Run the paper's whole evaluation: tune each policy, evaluate it on another log, and report.
@@ -120,6 +124,8 @@ def study(
             ("exploration", exploration),
         )
     }
+    if save is not None:
+        _check_saving(logs["evaluation"])
     console = stderr_console()
     with (
         printed_warnings(console, StudyWarning),
@@ -156,11 +162,43 @@ def study(
         table=report.table,
         replays=len(found.tuned) + len(found.evaluated),
         seconds=found.seconds,
+        saved=None if save is None else _saved(save, found, logs, seed),
     )
     if json:
         print_json(record)
     else:
         _show(record)
+
+
+def _check_saving(log: "EventLog | None") -> None:
+    if log is None:
+        raise typer.BadParameter(
+            "it needs your own logs: --tuning and --evaluation", param_hint="--save"
+        )
+    if log.profiles is not None and log.feature_model is None:
+        raise typer.BadParameter(
+            "the policy would need the features that the study learns from raw profiles: run "
+            "`topstory features fit` and `apply` first, and study the logs with features",
+            param_hint="--save",
+        )
+
+
+def _saved(
+    path: Path, found: "Study", logs: "dict[str, EventLog | None]", seed: int
+) -> "SavedReport":
+    """The recommended policy, trained on both logs."""
+    import topstory as ts
+    from topstory.cli.output.saving import save_trained
+    from topstory.evaluation.replays.warm_start import needs_offset, warm_start
+
+    policy, parameters = found.advised()
+    both = [log for log in (logs["tuning"], logs["evaluation"]) if log is not None]
+    whole = ts.EventLog.concat(both)
+    offset: Mapping[str, Any] = {}
+    if needs_offset(policy):
+        start = warm_start(whole, logs["exploration"])
+        whole, offset = start.log, start.offset
+    return save_trained(path, policy, parameters, whole, offset, seed)
 
 
 @contextmanager
@@ -173,6 +211,7 @@ def _resumable() -> Iterator[None]:
 
 def _show(report: "StudyReport") -> None:
     from topstory.cli.output.consoles import stdout_console
+    from topstory.cli.output.saving import saved_line
     from topstory.cli.output.tables import plain_table
     from topstory.report.wording import share
 
@@ -197,6 +236,8 @@ def _show(report: "StudyReport") -> None:
         markup=False,
         soft_wrap=True,
     )
+    if report.saved is not None:
+        console.print(saved_line(report.saved), markup=False, soft_wrap=True)
 
 
 def _cell(cell: "Cell") -> str:

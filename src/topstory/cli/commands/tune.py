@@ -3,9 +3,18 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
-from topstory.cli.arguments import Address, AsJson, EngineName, LearningShare, LogFolder, Seed
+from topstory.cli.arguments import (
+    Address,
+    AsJson,
+    EngineName,
+    LearningShare,
+    LogFolder,
+    Save,
+    Seed,
+)
 from topstory.cli.policy_options import TUNABLE
 from topstory.policies.registry import TUNED
 
@@ -66,6 +75,7 @@ def tune(
     ] = None,
     engine: EngineName = "local",
     address: Address = None,
+    save: Save = None,
     json: AsJson = False,
 ) -> None:
     """Recommend the parameter of a policy: replay it with each value of a grid.
@@ -79,6 +89,7 @@ def tune(
     from topstory.cli.arguments import inapplicable, parse_numbers
     from topstory.cli.output.consoles import print_json, stderr_console
     from topstory.cli.output.progress import work_bar
+    from topstory.cli.output.saving import save_trained
     from topstory.cli.output.warnings import printed_warnings, warn_if_no_features
     from topstory.cli.reports.tune import tune_report
     from topstory.engines import engine as named_engine
@@ -114,7 +125,13 @@ def tune(
             progress=lambda done, total: follow(policy, done, total),
             **given,
         )
-    report = tune_report(str(log), len(events), tuning)
+    binary = bool(((events.payoff == 0) | (events.payoff == 1)).all())
+    report = tune_report(str(log), len(events), tuning, binary)
+    if save is not None:
+        best = tuning.best(max(tuning.sizes)).parameters
+        offset = given.get("offset", {})
+        saved = save_trained(save, policy, best, events, offset, seed)
+        report = msgspec.structs.replace(report, saved=saved)
     if json:
         print_json(report)
     else:
@@ -124,7 +141,9 @@ def tune(
 def _show(report: "TuneReport") -> None:
     from topstory.cli.output.consoles import stdout_console
     from topstory.cli.output.numbers import count, interval, number
+    from topstory.cli.output.saving import saved_line
     from topstory.cli.output.tables import plain_table
+    from topstory.cli.output.words import mean_payoff, paid_units
     from topstory.cli.reports.replay import interval_scope
 
     console = stdout_console()
@@ -148,12 +167,15 @@ def _show(report: "TuneReport") -> None:
         console.print(f"\n{curve.advice}\n", style="bold", soft_wrap=True)
     seeds = max(point.repeats for curve in report.curves for point in curve.points)
     console.print(
-        f"{count(report.events, 'event')}. Relative CTRs with 95 % intervals over the "
-        f"{interval_scope(seeds)}. Total: both buckets with {report.learning_share:.0%} of visits "
-        "learning (--learning-share). Cost: clicks in 100,000 visits that exploring loses there.",
+        f"{count(report.events, 'event')}. Relative {mean_payoff(report.binary)}s with 95 % "
+        f"intervals over the {interval_scope(seeds)}. Total: both buckets with "
+        f"{report.learning_share:.0%} of visits learning (--learning-share). Cost: "
+        f"{paid_units(report.binary)} in 100,000 visits that exploring loses there.",
         style="dim",
         soft_wrap=True,
     )
+    if report.saved is not None:
+        console.print(f"\n{saved_line(report.saved)}", markup=False, soft_wrap=True)
 
 
 def _title(report: "TuneReport", size: float) -> str:

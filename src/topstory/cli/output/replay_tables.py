@@ -6,7 +6,9 @@ from rich.console import Console
 
 from topstory.cli.output.consoles import print_json, stdout_console
 from topstory.cli.output.numbers import NO_VALUE, count, interval, number, rate
+from topstory.cli.output.saving import saved_line
 from topstory.cli.output.tables import plain_table
+from topstory.cli.output.words import mean_payoff, paid_units
 from topstory.cli.reports.replay import (
     FIRST_TENTH,
     BucketReport,
@@ -14,7 +16,7 @@ from topstory.cli.reports.replay import (
     PolicyReport,
     ReplayReport,
 )
-from topstory.evaluation.comparison import BASELINE
+from topstory.evaluation.comparison import LOGGED
 from topstory.policies import REGISTRY
 
 WIDE_TABLE = 100  # columns of a comparison with pool-weighted CTRs
@@ -38,12 +40,14 @@ def show_replays(report: ReplayReport, console: Console) -> None:
     console.print()
     for note in _notes(report):
         console.print(note, style="dim", soft_wrap=True)
+    if report.saved is not None:
+        console.print(f"\n{saved_line(report.saved)}", markup=False, soft_wrap=True)
 
 
 def _show_one(report: ReplayReport, policy: PolicyReport, console: Console) -> None:
     numbers = ", ".join(f"{name} {value:g}" for name, value in policy.parameters.items())
     table = plain_table(
-        *("", "CTR", "95 % interval", "relative", "95 % interval"),
+        *("", mean_payoff(report.binary), "95 % interval", "relative", "95 % interval"),
         *(("pool-weighted", "relative") if _pools_vary(report) else ()),
         "trials",
         title=policy.paper + (f" ({numbers})" if numbers else ""),
@@ -58,6 +62,13 @@ def _show_one(report: ReplayReport, policy: PolicyReport, console: Console) -> N
     console.print(table)
     console.print()
     console.print(_site(report, policy), soft_wrap=True)
+    if policy.deployment_lift is not None and policy.policy != report.baseline:
+        base = f" ({number(report.logged_ctr, 4)})" if report.logged_ctr is not None else ""
+        console.print(
+            f"Lift over {_baseline(report)}{base}, in deployment: {_percent(report, policy)} %.",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _site(report: ReplayReport, policy: PolicyReport) -> str:
@@ -67,14 +78,15 @@ def _site(report: ReplayReport, policy: PolicyReport) -> str:
     total = f"{number(found.total_relative_ctr, 3)} {interval(found.total_interval, 2)}".strip()
     cost = f"{number(found.clicks_per_100000, 0)} {interval(found.interval, 0)}".strip()
     another = (
-        f"Another week's relative CTR in deployment: {interval(week, 2)}, from the spread between "
+        f"Another week's relative {mean_payoff(report.binary)} in deployment: "
+        f"{interval(week, 2)}, from the spread between "
         f"{report.days} days."
         if week is not None
         else "Not enough days to say what another week would bring: that needs five whole days."
     )
     return (
         f"With {shares}, both buckets together earn {total} times as much as random articles, and "
-        f"exploring costs {cost} clicks in 100,000 visits.\n{another}"
+        f"exploring costs {cost} {paid_units(report.binary)} in 100,000 visits.\n{another}"
     )
 
 
@@ -82,7 +94,7 @@ def _show_several(report: ReplayReport, console: Console) -> None:
     lifted = any(policy.deployment_lift is not None for policy in report.policies)
     wide = console.width >= WIDE_TABLE
     table = plain_table(
-        *("relative CTR", "deployment", "learning"),
+        *(f"relative {mean_payoff(report.binary)}", "deployment", "learning"),
         *(("weighted",) if _pools_vary(report) and wide else ()),
         *("total", "cost"),
         *(("lift, %",) if lifted else ()),
@@ -90,7 +102,7 @@ def _show_several(report: ReplayReport, console: Console) -> None:
     best = _best(report)
     for policy in report.policies:
         sure = policy.deployment_lift is not None and policy.deployment_lift.sure
-        lift = _percent(policy)
+        lift = _percent(report, policy)
         table.add_row(
             *(policy.paper, _relative(policy.deployment), _relative(policy.learning, True)),
             *((_weighted(policy.deployment)[1],) if _pools_vary(report) and wide else ()),
@@ -138,9 +150,15 @@ def _weighted(bucket: BucketReport) -> tuple[str, str]:
     return number(bucket.weighted_ctr, 4), number(bucket.weighted_relative_ctr, 3)
 
 
-def _percent(policy: PolicyReport) -> str:
+def _baseline(report: ReplayReport) -> str:
+    if report.baseline == LOGGED:
+        return "what the log shows"
+    return REGISTRY[report.baseline].paper
+
+
+def _percent(report: ReplayReport, policy: PolicyReport) -> str:
     lift: LiftReport | None = policy.deployment_lift
-    if lift is None or lift.value is None or policy.policy == BASELINE:
+    if lift is None or lift.value is None or policy.policy == report.baseline:
         return NO_VALUE
     found = lift.simultaneous_interval or lift.interval
     ends = found and (100 * found[0], 100 * found[1])
@@ -151,9 +169,10 @@ def _notes(report: ReplayReport) -> list[str]:
     seconds = sum(policy.seconds for policy in report.policies)
     replays = len(report.policies) * report.seeds
     passed = rate(replays * report.events / seconds) if seconds else NO_VALUE
+    mean = mean_payoff(report.binary)
     notes = [
         f"{count(report.events, 'event')}, {count(report.seeds, 'seed')}, in {seconds:.2f} s, "
-        f"{passed}. Relative CTRs are divided by the random policy's CTR, "
+        f"{passed}. Relative {mean}s are divided by the random policy's {mean}, "
         f"{number(report.random_ctr, 4)}."
     ]
     notes.append(
@@ -164,17 +183,19 @@ def _notes(report: ReplayReport) -> list[str]:
         share = report.policies[0].exploration.learning_share
         notes.append(
             f"Total: both buckets with {share:.0%} of visits learning (--learning-share). Cost: "
-            "clicks in 100,000 visits that exploring loses there."
+            f"{paid_units(report.binary)} in 100,000 visits that exploring loses there."
         )
         if report.policies[0].deployment_lift is not None:
+            logged = report.logged_ctr
+            base = "" if logged is None else f" ({mean} {number(logged, 4)})"
             notes.append(
-                f"Lifts are over {REGISTRY[BASELINE].paper}, in the deployment bucket; their "
+                f"Lifts are over {_baseline(report)}{base}, in the deployment bucket; their "
                 "intervals hold for all policies together. Those that are not sure are dimmed."
             )
     if _pools_vary(report):
         notes.append(
             f"Pools have {report.smallest_pool} to {report.largest_pool} articles. Replay retains "
-            "events with small pools more often; pool-weighted CTRs correct for that."
+            f"events with small pools more often; pool-weighted {mean}s correct for that."
         )
     if report.lost is not None:
         notes.append(
@@ -185,7 +206,7 @@ def _notes(report: ReplayReport) -> list[str]:
         notes.append(
             f"{report.capped:.2%} of the events have propensities far below all others. "
             "Rejection sampling keeps each of them once instead of rejecting nearly all other "
-            f"events; that biases a CTR by at most {number(report.bias_bound, 4)}."
+            f"events; that biases a {mean} by at most {number(report.bias_bound, 4)}."
         )
     if report.size < 1:
         notes.append(f"Policies learned from {report.size:.1%} of the retained events.")

@@ -8,3 +8,12 @@ def mean_payoff(binary: bool) -> str:
     ('CTR', 'payoff')
     """
     return "CTR" if binary else "payoff"
+
+
+def paid_units(binary: bool) -> str:
+    """What a sum of payoffs is counted in.
+
+    >>> paid_units(True), paid_units(False)
+    ('clicks', 'of payoff')
+    """
+    return "clicks" if binary else "of payoff"

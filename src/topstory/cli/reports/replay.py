@@ -47,7 +47,7 @@ class BucketReport(msgspec.Struct, frozen=True):
 
 
 class LiftReport(msgspec.Struct, frozen=True):
-    """How much more a policy earned than ε-greedy: 0.1 means 10 % more."""
+    """How much more a policy earned than the baseline: 0.1 means 10 % more."""
 
     value: Annotated[MaybeFloat, Meta(description="the lift")]
     interval: Annotated[Ends, Meta(description="its 95 % interval, on its own")]
@@ -83,7 +83,7 @@ class PolicyReport(msgspec.Struct, frozen=True):
     deployment: Annotated[BucketReport, Meta(description="served greedily, not learned from")]
     learning: Annotated[BucketReport, Meta(description="explored and learned from")]
     deployment_lift: Annotated[
-        LiftReport | None, Meta(description="over `egreedy`; null if that was not replayed")
+        LiftReport | None, Meta(description="over `baseline`; null if that was not replayed")
     ]
     learning_lift: Annotated[
         LiftReport | None, Meta(description="the same for the learning bucket")
@@ -113,6 +113,15 @@ class WarmReport(msgspec.Struct, frozen=True):
     ]
     events: Annotated[int, Meta(description="number of events they were fitted on")]
     articles: Annotated[int, Meta(description="articles of the replayed log that have an offset")]
+
+
+class SavedReport(msgspec.Struct, frozen=True):
+    """A policy that was trained on every event of the log, and written to a file."""
+
+    file: Annotated[str, Meta(description="where")]
+    policy: Annotated[str, Meta(description="which: the one recommended")]
+    parameters: Annotated[dict[str, float], Meta(description="alpha, epsilon, ridge, …")]
+    events: Annotated[int, Meta(description="that it learned from")]
 
 
 class ReplayReport(msgspec.Struct, frozen=True):
@@ -156,10 +165,26 @@ class ReplayReport(msgspec.Struct, frozen=True):
     warnings: Annotated[tuple[str, ...], Meta(description="also on standard error")]
     warm: Annotated[WarmReport | None, Meta(description="null without warm policies")]
     policies: Annotated[tuple[PolicyReport, ...], Meta(description="in the order given")]
+    baseline: Annotated[
+        str, Meta(description="what lifts are over: a policy, or `logged`, what the log shows")
+    ] = "egreedy"
+    logged_ctr: Annotated[
+        MaybeFloat, Meta(description="CTR of what the log shows; null unless it is the baseline")
+    ] = None
+    binary: Annotated[
+        bool, Meta(description="whether payoffs are 0 or 1: if not, a CTR is a mean payoff")
+    ] = True
+    saved: Annotated[
+        SavedReport | None, Meta(description="the policy that --save wrote, if it was asked to")
+    ] = None
 
 
 def replay_report(
-    name: str, comparison: Comparison, warnings: Sequence[str], warm_from: str | None = None
+    name: str,
+    comparison: Comparison,
+    warnings: Sequence[str],
+    warm_from: str | None = None,
+    saved: SavedReport | None = None,
 ) -> ReplayReport:
     """A comparison as a record, with the names that its logs were given by."""
     log, results = comparison.log, comparison.results
@@ -189,7 +214,19 @@ def replay_report(
         warnings=tuple(warnings),
         warm=None if comparison.warm is None else _warm(comparison.warm, warm_from),
         policies=tuple(_policy(policy, comparison) for policy in results),
+        baseline=comparison.baseline,
+        logged_ctr=_logged_ctr(comparison),
+        binary=first.learning.binary,
+        saved=saved,
     )
+
+
+def _logged_ctr(comparison: Comparison) -> float | None:
+    from topstory.evaluation.comparison import LOGGED
+
+    if comparison.baseline != LOGGED:
+        return None
+    return finite(comparison.bucket(LOGGED).weighted_ctr)
 
 
 def _warm(start: WarmStart, warm_from: str | None) -> WarmReport:

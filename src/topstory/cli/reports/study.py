@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from topstory.cli.reports.replay import SavedReport
 from topstory.report.records import Table1
 
 
@@ -21,3 +22,6 @@ class StudyReport(msgspec.Struct, frozen=True):
     table: Annotated[Table1, Meta(description="relative CTRs on the evaluation log")]
     replays: Annotated[int, Meta(description="number of replays")]
     seconds: Annotated[float, Meta(description="duration, over all sessions")]
+    saved: Annotated[
+        SavedReport | None, Meta(description="the policy that --save wrote, if it was asked to")
+    ] = None

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from topstory.cli.reports.finite import Ends, MaybeFloat, finite, finite_ends
+from topstory.cli.reports.replay import SavedReport
 
 TOTAL = "total"
 
@@ -76,9 +77,15 @@ class TuneReport(msgspec.Struct, frozen=True):
         tuple[str, ...], Meta(description="parameters of which more values were tried")
     ]
     curves: Annotated[tuple[CurveReport, ...], Meta(description="one for each data size")]
+    saved: Annotated[
+        SavedReport | None, Meta(description="the policy that --save wrote, if it was asked to")
+    ] = None
+    binary: Annotated[
+        bool, Meta(description="whether payoffs are 0 or 1: if not, a CTR is a mean payoff")
+    ] = True
 
 
-def tune_report(log: str, events: int, tuning: Tuning) -> TuneReport:
+def tune_report(log: str, events: int, tuning: Tuning, binary: bool = True) -> TuneReport:
     """The tuning as a record."""
     from topstory.policies import REGISTRY
 
@@ -92,11 +99,12 @@ def tune_report(log: str, events: int, tuning: Tuning) -> TuneReport:
         on=tuning.on,
         learning_share=tuning.learning_share,
         widened=tuning.widened,
-        curves=tuple(_curve(tuning, size) for size in tuning.sizes),
+        curves=tuple(_curve(tuning, size, binary) for size in tuning.sizes),
+        binary=binary,
     )
 
 
-def _curve(tuning: Tuning, size: float) -> CurveReport:
+def _curve(tuning: Tuning, size: float, binary: bool) -> CurveReport:
     best = tuning.best(size)
     known = math.isfinite(getattr(best, tuning.on).value)
     expected = _estimate(tuning.expected(size)) if known else None
@@ -107,21 +115,24 @@ def _curve(tuning: Tuning, size: float) -> CurveReport:
         expected=expected,
         at_edge=at_edge if known else (),
         sure=sure,
-        advice=_advice(tuning, size, expected, sure),
+        advice=_advice(tuning, size, expected, sure, "clicks" if binary else "of payoff"),
     )
 
 
-def _advice(tuning: Tuning, size: float, expected: EstimateReport | None, sure: bool) -> str:
+def _advice(
+    tuning: Tuning, size: float, expected: EstimateReport | None, sure: bool, paid: str
+) -> str:
     """One recommendation, and why."""
     what = {TOTAL: "over both buckets"}.get(tuning.on, f"in the {tuning.on} bucket")
     if expected is None:
-        return f"There were no clicks {what}, so no value is known to be best."
+        nothing = "There were no clicks" if paid == "clicks" else "Nothing was paid"
+        return f"{nothing} {what}, so no value is known to be best."
     best, highest = tuning.best(size), tuning.highest(size)
     ends = expected.interval
     between = "" if ends is None else f" (95 % interval {ends[0]:.2f} to {ends[1]:.2f})"
     sentences = [
         f"Use {_listed(best)}: it earns {expected.relative_ctr:.2f} times as much as random "
-        f"articles {what}{between}, and exploring costs {best.exploration.clicks.value:.0f} clicks "
+        f"articles {what}{between}, and exploring costs {best.exploration.clicks.value:.0f} {paid} "
         "in 100,000 visits."
     ]
     if not sure:

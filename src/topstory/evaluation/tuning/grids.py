@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from topstory.evaluation.replays.run import Run
 from topstory.evaluation.uncertainty.repeats import check_repeats
 from topstory.policies import REGISTRY
@@ -69,9 +72,31 @@ def parameter_name(policy: str) -> str:
     return _tuned(policy).name
 
 
-def default_grid(policy: str) -> tuple[float, ...]:
-    """The values of ε or α that are tried."""
-    return _tuned(policy).grid
+def default_grid(policy: str, scale: float = 1.0) -> tuple[float, ...]:
+    """The values of ε or α that are tried, where payoffs are `scale` times as large as clicks.
+
+    >>> default_grid("ucb", 20.0)[:3], default_grid("egreedy", 20.0)[:3]
+    ((0.6, 1.2, 2.0), (0.01, 0.03, 0.06))
+    """
+    tuned = _tuned(policy)
+    factor = scale**tuned.scales
+    return tuned.grid if factor == 1 else tuple(float(f"{v * factor:.2g}") for v in tuned.grid)
+
+
+def payoff_scale(payoff: npt.NDArray[np.float32]) -> float:
+    """How large payoffs are beside clicks, by their distance from the median; 1 for clicks.
+
+    The mean square of the distance over its mean: a few large payoffs do not decide, and where
+    most payoffs are 0, it is the size of the others.
+
+    >>> payoff_scale(np.float32([0, 0, 1, 0])), payoff_scale(np.float32([0, 0, 20, 0]))
+    (1.0, 20.0)
+    """
+    if not len(payoff):
+        return 1.0
+    apart = np.abs(payoff.astype(np.float64) - float(np.median(payoff)))
+    mean = float(apart.mean())
+    return float((apart**2).mean()) / mean if mean else 1.0
 
 
 def _tuned(policy: str) -> Parameter:
@@ -100,16 +125,19 @@ def has_ridge(policy: str) -> bool:
     return "ridge" in REGISTRY[policy].model_parameters
 
 
-def searched_grid(policy: str, with_ridges: bool) -> tuple[float, ...]:
+def searched_grid(policy: str, with_ridges: bool, scale: float = 1.0) -> tuple[float, ...]:
     """The values of ε or α that are tried by default.
 
     >>> searched_grid("linucb-disjoint", True)
     (0.1, 0.4, 1.0)
     """
-    return default_grid(policy)[2::2] if with_ridges else default_grid(policy)
+    grid = default_grid(policy, scale)
+    return grid[2::2] if with_ridges else grid
 
 
-def next_value(policy: str, name: str, tried: Sequence[float], lower: bool) -> float | None:
+def next_value(
+    policy: str, name: str, tried: Sequence[float], lower: bool, scale: float = 1.0
+) -> float | None:
     """A value beyond all that were tried; None if there is none.
 
     >>> next_value("ucb", "alpha", [0.1, 0.4, 1.0], lower=True)
@@ -120,9 +148,10 @@ def next_value(policy: str, name: str, tried: Sequence[float], lower: bool) -> f
     """
     if name == "ridge":
         return min(tried) / RIDGE_STEP if lower else max(tried) * RIDGE_STEP
+    grid = default_grid(policy, scale)
     if lower:
-        return max((v for v in default_grid(policy) if v < min(tried)), default=min(tried) / 2)
-    beyond = min((v for v in default_grid(policy) if v > max(tried)), default=2 * max(tried))
+        return max((v for v in grid if v < min(tried)), default=min(tried) / 2)
+    beyond = min((v for v in grid if v > max(tried)), default=2 * max(tried))
     if name == "epsilon":  # a share
         return min(beyond, 1.0) if max(tried) < 1 else None
     return beyond

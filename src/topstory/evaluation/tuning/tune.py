@@ -23,6 +23,7 @@ from topstory.evaluation.tuning.grids import (
     has_ridge,
     next_value,
     parameter_name,
+    payoff_scale,
     searched_grid,
 )
 from topstory.evaluation.uncertainty.repeats import REPEATS
@@ -54,7 +55,8 @@ def tune(
         policy: its name, such as `linucb-hybrid`.
         log: what happened.
         grid: values of ε or α. By default there are eight, or three if ridges are searched too,
-            and more beyond the edge if the best one is there.
+            and more beyond the edge if the best one is there; of α and the like, on the scale of
+            the log's payoffs.
         ridges: values of `ridge` to search as well, for a linear model: by default 1, 10 and 100,
             unless `ridge` is given.
         sizes: the shares of retained events to learn from; each is tuned on its own.
@@ -91,7 +93,10 @@ def tune(
         ridges, chosen_ridges = DEFAULT_RIDGES, False
     else:
         chosen_ridges = True
-    tried = {parameter: tuple(searched_grid(policy, not chosen_ridges) if grid is None else grid)}
+    scale = payoff_scale(log.payoff)
+    tried = {
+        parameter: tuple(searched_grid(policy, not chosen_ridges, scale) if grid is None else grid)
+    }
     if ridges is not None:
         tried["ridge"] = tuple(ridges)
     may_widen = [*([parameter] if grid is None else []), *([] if chosen_ridges else ["ridge"])]
@@ -112,7 +117,7 @@ def tune(
             if progress is not None:
                 progress(done, total)
         tuning = tuning_of(policy, on, [outcomes[run] for run in runs], learning_share, widened)
-        wider = _widened(tuning, tried, may_widen) if rounds < MAX_WIDENINGS else {}
+        wider = _widened(tuning, tried, may_widen, scale) if rounds < MAX_WIDENINGS else {}
         if not wider:
             break
         tried |= wider
@@ -121,7 +126,7 @@ def tune(
 
 
 def _widened(
-    tuning: Tuning, tried: Mapping[str, tuple[float, ...]], names: Sequence[str]
+    tuning: Tuning, tried: Mapping[str, tuple[float, ...]], names: Sequence[str], scale: float
 ) -> dict[str, tuple[float, ...]]:
     """More values for the parameters whose best value is at the edge of what was tried."""
     found: dict[str, tuple[float, ...]] = {}
@@ -132,7 +137,7 @@ def _widened(
             values = found.get(name, tried[name])
             lower = tuning.best(size).parameters[name] == min(values)
             if lower or tuning.best(size).parameters[name] == max(values):
-                beyond = next_value(tuning.policy, name, values, lower)
+                beyond = next_value(tuning.policy, name, values, lower, scale)
                 if beyond is not None:
                     found[name] = tuple(sorted((*values, beyond)))
     return found

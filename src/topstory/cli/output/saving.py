@@ -1,0 +1,39 @@
+"""The policy that a command recommends, trained and written to a file (`--save`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from topstory.cli.reports.replay import SavedReport
+from topstory.events import EventLog
+
+
+def save_trained(
+    path: Path,
+    name: str,
+    parameters: Mapping[str, float],
+    log: EventLog,
+    offset: Mapping[str, Any],
+    seed: int,
+) -> SavedReport:
+    """Train a policy on every event of the log, as `topstory train` does, and write it."""
+    import topstory as ts
+    from topstory.evaluation.assignment import offset_argument
+
+    fresh = ts.policy(name, seed=seed, **parameters, **offset_argument(name, offset))
+    training = ts.train(fresh, log, held_out=0, seed=seed)
+    training.policy.save(path)
+    return SavedReport(str(path), name, dict(parameters), training.events)
+
+
+def saved_line(saved: SavedReport) -> str:
+    """What was saved, in a sentence."""
+    from topstory.policies.registry import REGISTRY
+
+    numbers = ", ".join(f"{name} {value:g}" for name, value in saved.parameters.items())
+    return (
+        f"Saved {REGISTRY[saved.policy].paper}{f' ({numbers})' if numbers else ''}, trained on all "
+        f"{saved.events:,} events, to {saved.file}"
+    )

@@ -1,0 +1,52 @@
+"""From an untidy export to a live policy, by commands alone (docs/guides/your-data.md)."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from examples.news_site.export import write_export
+from tests.cli.running import answer, run
+
+import topstory as ts
+
+MAPPING = Path("examples/news_site/mapping.toml")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    write_export(folder, 6_000)
+    shutil.copy(MAPPING, folder)
+    return folder
+
+
+def test_an_export_becomes_a_policy_without_a_line_of_code(site: Path) -> None:
+    report = answer(
+        "import", "csv", site / "impressions.csv", site / "log", "--map", site / "mapping.toml"
+    )
+    assert report["rows"] == 6_030  # some came twice
+    assert 5_900 < report["events"] < 6_000
+    assert 20 < sum(report["left_out"].values()) <= 30
+    found = answer("inspect", site / "log")
+    assert found["fit"]
+    assert found["visitors"] > 100
+
+    run("split", site / "log", site / "past", site / "recent", "--at", "0.7")
+    run("features", "fit", site / "past", site / "features.safetensors", "--support", 0.01)
+    for part in ("past", "recent"):
+        model, out = site / "features.safetensors", site / f"{part}-x"
+        run("features", "apply", site / part, model, out)
+    trained = answer(
+        *("train", site / "past", "--features", site / "features.safetensors"),
+        *("--policy", "linucb-hybrid", "--alpha", 0.3, "--out", site / "policy.safetensors"),
+    )
+    assert trained["events"] == len(ts.EventLog.read(site / "past"))
+    lifted = answer(
+        *("replay", site / "recent-x", "--policy", "linucb-hybrid", "--baseline", "logged"),
+        *("--alpha", 0.3, "--save", site / "saved.safetensors"),
+    )
+    assert lifted["policies"][0]["deployment_lift"]["value"] is not None
+    policy = ts.Policy.load(site / "policy.safetensors")
+    assert policy.feature_model == ts.FeatureBuilder.load(site / "features.safetensors").identity
