@@ -11,6 +11,7 @@ import typer
 from msgspec import inspect as types
 
 from topstory.cli.app import app
+from topstory.cli.reports.choose import ChoiceReport
 from topstory.cli.reports.evaluate import EvaluationReport, QuantityReport, ValueReport
 from topstory.cli.reports.export import ExportReport
 from topstory.cli.reports.features import AppliedReport
@@ -120,6 +121,12 @@ $ topstory evaluate logs/ --policy policy.safetensors
 $ topstory evaluate logs/ --policy linucb-hybrid,linucb-disjoint --alpha 0.3 --estimator dr
 ```
 """,
+    "choose": """\
+```console notest
+$ topstory choose logs/ chosen/
+$ topstory choose logs/ chosen/ --policy egreedy,linucb-hybrid,lints-hybrid
+```
+""",
     "serve": """\
 ```console notest
 $ topstory serve
@@ -184,6 +191,7 @@ JSON = {
     "study": "JSON of study",
     "train": "JSON of train",
     "evaluate": "JSON of evaluate",
+    "choose": "JSON of choose",
     "inspect": "JSON of inspect",
     "split": "JSON of split",
     "export-journal": "JSON of export-journal",
@@ -231,6 +239,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     ),
     "train": (INTERVALS, (TrainReport, HeldOutReport, HeldOutBucket)),
     "evaluate": (INTERVALS, (EvaluationReport, ValueReport, QuantityReport)),
+    "choose": ("The evaluation is as `evaluate` prints it.", (ChoiceReport,)),
     "inspect": (
         "Times are in UTC. Unknown numbers are null.",
         (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown, Rejection, Check),

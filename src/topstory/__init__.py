@@ -17,10 +17,13 @@ if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
     from topstory.anytime import anytime_rate as anytime_rate
     from topstory.evaluation import Comparison as Comparison
     from topstory.evaluation import Evaluation as Evaluation
+    from topstory.evaluation import NotAnswerable as NotAnswerable
     from topstory.evaluation import NotUniformWarning as NotUniformWarning
     from topstory.evaluation import Result as Result
     from topstory.evaluation import RetentionWarning as RetentionWarning
+    from topstory.evaluation import Selection as Selection
     from topstory.evaluation import Training as Training
+    from topstory.evaluation import choose as choose
     from topstory.evaluation import compare as compare
     from topstory.evaluation import evaluate as evaluate
     from topstory.evaluation import lift as lift
@@ -60,8 +63,19 @@ _MODULES = {
     "policies": ("Choice", "Policy"),
     "policies.registry": ("policy",),
     "evaluation": (
-        *("Comparison", "Evaluation", "NotUniformWarning", "Result", "RetentionWarning"),
-        *("Training", "compare", "evaluate", "lift", "replay", "train", "tune"),
+        *("Comparison", "Evaluation", "NotAnswerable", "NotUniformWarning", "Result"),
+        *(
+            "RetentionWarning",
+            "Selection",
+            "Training",
+            "choose",
+            "compare",
+            "evaluate",
+            "lift",
+            "replay",
+            "train",
+            "tune",
+        ),
     ),
     "studies": ("Study", "StudyWarning", "study"),
     "serving.client": ("AsyncClient", "Client"),

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from topstory import __version__
+from topstory.cli.commands.choose import choose
 from topstory.cli.commands.demo import demo
 from topstory.cli.commands.evaluate import evaluate
 from topstory.cli.commands.export import export
@@ -35,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 for command in (
-    *(simulate, import_, export, inspect, split, replay, tune, study, train, evaluate),
+    *(simulate, import_, export, inspect, split, replay, tune, study, train, evaluate, choose),
     *(serve, export_journal, backup_journal, verify_journal, exclude, new_key, demo),
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(reports_errors(command))

@@ -3,7 +3,9 @@
 from topstory.evaluation.comparison import Comparison, compare
 from topstory.evaluation.exploration import ExplorationCost, exploration_cost, total_bucket
 from topstory.evaluation.intervals import Interval
+from topstory.evaluation.off_policy.choose import Selection, choose
 from topstory.evaluation.off_policy.evaluate import evaluate
+from topstory.evaluation.off_policy.question import NotAnswerable
 from topstory.evaluation.off_policy.value import Evaluation, PolicyValue, Quantity
 from topstory.evaluation.replays.prepared_log import NotUniformWarning
 from topstory.evaluation.replays.replay import replay
@@ -37,6 +39,7 @@ __all__ = [
     "Lift",
     "MeanBucket",
     "NextPeriod",
+    "NotAnswerable",
     "NotUniformWarning",
     "Outcome",
     "Point",
@@ -45,10 +48,12 @@ __all__ = [
     "Result",
     "RetentionWarning",
     "Run",
+    "Selection",
     "Training",
     "Tuning",
     "WarmStart",
     "Window",
+    "choose",
     "compare",
     "cost",
     "evaluate",

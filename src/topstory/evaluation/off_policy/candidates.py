@@ -87,13 +87,17 @@ def candidates(
         raise ValueError(f"the log has {len(log)} events: too few to train on a part of them")
     first = log[:cut]
     for name in learning:
-        averages = not isinstance(made[name].model, LinearModel)
-        weighted = averages and first.recorded_propensity is not None
-        weights = PROPENSITY if weighted else NONE
+        weights = weights_for(made[name], first)
         made[name] = train(
             made[name], first, weights=weights, held_out=0, seed=seed, progress=progress
         ).policy
     return Candidates(_chosen(given, made), log[cut:], cut)
+
+
+def weights_for(policy: Policy, log: EventLog) -> str:
+    """How events count in training: averages need weights where the log is not uniform."""
+    averages = not isinstance(policy.model, LinearModel)
+    return PROPENSITY if averages and log.recorded_propensity is not None else NONE
 
 
 def _chosen(given: Mapping[str, Given], made: Mapping[str, Policy]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from topstory.evaluation.intervals import quantile
 from topstory.evaluation.off_policy.cautions import cautions
 from topstory.evaluation.off_policy.estimators.weighted_events import Estimator, WeightedEvents
 from topstory.evaluation.off_policy.quantities import UNKNOWN_QUANTITY, mean_of, ratio_of, share_of
+from topstory.evaluation.off_policy.together import level_for_all
 from topstory.evaluation.off_policy.value import PolicyValue, Quantity
 from topstory.evaluation.uncertainty.clusters import ClusteredSums, clustered_sums
 from topstory.events import EventLog
@@ -91,15 +92,37 @@ class Judge:
             return f"other clicks, other visitors and other {when} like those of this log"
         return f"other clicks and other {when} like those of this log; visitors as if never twice"
 
-    def _lift(
-        self, value: float, gradient: Floats, baseline: str, sizes: Floats
-    ) -> tuple[Quantity, float]:
+    def lifts_together(self, baseline: str) -> dict[str, Quantity]:
+        """The lift of every policy, with intervals that hold for all of them at once."""
+        known = {}
+        for name in self._names:
+            place = PER_POLICY * self._names.index(name)
+            ratio, gradient = self._log_ratio(*self._ratio(place, place + 1), baseline)
+            known[name] = (place, ratio, gradient)
+        level = level_for_all(self.sums, [gradient for _, _, gradient in known.values()])
+        return {
+            name: ratio_of(ratio, self.sums.error(gradient, self._column(place + 2)), level)
+            if ratio > 0
+            else UNKNOWN_QUANTITY
+            for name, (place, ratio, gradient) in known.items()
+        }
+
+    def _log_ratio(self, value: float, gradient: Floats, baseline: str) -> tuple[float, Floats]:
+        """The value over the baseline's, and the gradient of its logarithm; nan if one is 0."""
         place = PER_POLICY * self._names.index(baseline) if baseline != LOGGED else -2
         base, base_gradient = self._ratio(place, place + 1)
         if not (value > 0 and base > 0):
+            return float("nan"), np.zeros(self._width)
+        return value / base, gradient / value - base_gradient / base
+
+    def _lift(
+        self, value: float, gradient: Floats, baseline: str, sizes: Floats
+    ) -> tuple[Quantity, float]:
+        ratio, log_gradient = self._log_ratio(value, gradient, baseline)
+        if not ratio > 0:
             return UNKNOWN_QUANTITY, float("nan")
-        error = self.sums.error(gradient / value - base_gradient / base, sizes)
-        found = ratio_of(value / base, error)
+        error = self.sums.error(log_gradient, sizes)
+        found = ratio_of(ratio, error)
         spread, degrees = error.these_days if found.too_short else error.such_days
         if degrees < 1:
             return found, float("nan")

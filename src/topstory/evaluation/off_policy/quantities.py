@@ -37,11 +37,11 @@ def share_of(value: float, error: ClusteredError, events: float) -> Quantity:
     return _quantity(value, error, ends)
 
 
-def ratio_of(ratio: float, error: ClusteredError) -> Quantity:
+def ratio_of(ratio: float, error: ClusteredError, level: float = 0.95) -> Quantity:
     """A lift, from a ratio and the error of its logarithm."""
 
     def ends(spread: Variance) -> Interval:
-        half = quantile(spread.freedom, 0.95) * spread.value**0.5
+        half = quantile(spread.freedom, level) * spread.value**0.5
         return Interval(ratio * float(np.exp(-half)) - 1, ratio * float(np.exp(half)) - 1)
 
     return _quantity(ratio, error, ends, less=1.0)
