@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -308,3 +309,22 @@ def test_a_lock_has_one_holder_and_ends_with_it(tmp_path: Path) -> None:
     with files.locked(tmp_path / "lock"), pytest.raises(BlockingIOError):
         files.locked(tmp_path / "lock")
     files.locked(tmp_path / "lock").close()
+
+
+def test_an_error_names_the_folder_that_was_asked_for(tmp_path: Path) -> None:
+    """Not the hidden one that is written meanwhile: not by a file in it, nor in a sentence."""
+
+    def failing(failure: Callable[[Path], object]) -> str:
+        folder = files.replaced_folder(tmp_path / "log", lambda _: None)
+        with pytest.raises((OSError, ValueError)) as caught, folder as fresh:
+            failure(fresh)
+        return str(caught.value)
+
+    def refuse(path: Path) -> None:
+        raise ValueError(f"{path / 'events'}: damaged")
+
+    assert failing(lambda fresh: (fresh / "none" / "file").write_text("x")).endswith(
+        f"'{tmp_path / 'log' / 'none' / 'file'}'"
+    )
+    assert failing(refuse) == f"{tmp_path / 'log' / 'events'}: damaged"
+    assert hidden(tmp_path) == []

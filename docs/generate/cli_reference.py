@@ -33,6 +33,7 @@ from topstory.events import Inspection, Rejection, Uniformity
 from topstory.events.formats.faults import Fault
 from topstory.events.formats.importing import ImportReport
 from topstory.events.quality.checks import Check
+from topstory.events.quality.fields import CommonValue, FieldSummary
 from topstory.events.quality.inspection import ArticleSummary, Day
 from topstory.events.quality.uniformity import NeverShown, Standout
 from topstory.features.description import (
@@ -242,7 +243,10 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     "choose": ("The evaluation is as `evaluate` prints it.", (ChoiceReport,)),
     "inspect": (
         "Times are in UTC. Unknown numbers are null.",
-        (Inspection, Day, ArticleSummary, Uniformity, Standout, NeverShown, Rejection, Check),
+        (
+            *(Inspection, FieldSummary, CommonValue, Day, ArticleSummary, Uniformity, Standout),
+            *(NeverShown, Rejection, Check),
+        ),
     ),
     "features show": (
         "",

@@ -110,7 +110,7 @@ def replaced_folder(target: Path, check: Callable[[Path], None]) -> Iterator[Pat
     process dies, `target` stays as it was. The next writer removes what a dead process left.
     """
     # A symbolic link stays; the folder that it points to is replaced.
-    target = Path(os.path.realpath(target))
+    given, target = target, Path(os.path.realpath(target))
     if target.exists():
         check(target)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -122,11 +122,23 @@ def replaced_folder(target: Path, check: Callable[[Path], None]) -> Iterator[Pat
         _sync_tree(fresh)
         _put(fresh, target, check)
         _sync_folder_if_possible(target.parent)
+    except (OSError, ValueError) as error:
+        _rename(error, str(fresh), str(given))
+        raise
     finally:
         # What we were writing; or, once the two are swapped, the old folder.
         shutil.rmtree(fresh, ignore_errors=True)
         if lock is not None:
             os.close(lock)
+
+
+def _rename(error: OSError | ValueError, hidden: str, known: str) -> None:
+    """Let an error name the folder that the caller knows, not the temporary one."""
+    error.args = tuple(a.replace(hidden, known) if isinstance(a, str) else a for a in error.args)
+    if isinstance(error, OSError):
+        for name in ("filename", "filename2"):
+            if isinstance(path := getattr(error, name), str | os.PathLike):
+                setattr(error, name, os.fspath(path).replace(hidden, known))
 
 
 def left_aside(target: Path) -> Path:

@@ -100,3 +100,20 @@ def test_what_needs_no_kernel_starts_without_numba(logs: Path, arguments: list[s
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stderr.splitlines()[-1] == "False", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("events.csv", "topstory import csv {} logs/"),
+        ("events.csv.gz", "topstory import csv {} logs/"),
+        ("events.jsonl", "topstory import jsonl {} logs/"),
+        ("events.parquet", "topstory import parquet {} logs/"),
+        ("events.txt", "topstory import"),
+    ],
+)
+def test_a_file_is_told_what_to_run(name: str, command: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("a,b")
+    said = run("inspect", tmp_path / name, status=1).stderr
+    assert "it is a file, not the folder of a log" in said
+    assert command.format(tmp_path / name) in said

@@ -260,7 +260,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere: there is no such folder"):
         EventLog.read(tmp_path / "nowhere")
     (tmp_path / "file").touch()
-    with pytest.raises(FileNotFoundError, match="file: it is a file, not a folder"):
+    with pytest.raises(FileNotFoundError, match="file: it is a file, not the folder of a log"):
         EventLog.read(tmp_path / "file")
 
 

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from topstory.events import Inspection, Uniformity
+    from topstory.events.quality.fields import FieldSummary
 
+MAX_VALUE = 20  # characters of a value
 MAX_ROWS = 10  # of a table; --json has all of them
 
 
@@ -46,6 +48,8 @@ def _show(name: str, found: "Inspection", console: "Console") -> None:
     for check in found.checks:
         p_value = "not tested" if check.adjusted_p is None else f"p = {check.adjusted_p:.2g}"
         console.print(f"{check.name}: {p_value}: {check.text}", markup=False, soft_wrap=True)
+    for sentence in found.warnings:
+        console.print(f"\nMind: {sentence}", style="yellow", markup=False, soft_wrap=True)
     console.print()
     for i, sentence in enumerate(found.verdict):
         style = ("bold green" if found.fit else "bold red") if i == 0 else None
@@ -89,6 +93,11 @@ def _properties(found: "Inspection") -> Iterator[tuple[str, str]]:
     if found.visitors is not None:
         lacking = f"; {count(found.unidentified, 'event')} of unknown ones"
         yield "visitors", f"{found.visitors:,}{lacking if found.unidentified else ''}"
+    if found.repeats is not None:
+        yield (
+            "repeats",
+            f"{found.repeats:,} events equal an earlier one" if found.repeats else "none",
+        )
     yield "propensities", _propensities(found)
     yield "uniformity", _test(found.uniformity)
     if found.rejection is not None and found.survivor_uniformity is not None:
@@ -138,12 +147,36 @@ def _test(tested: "Uniformity") -> str:
     )
 
 
+def _values(field: "FieldSummary") -> str:
+    """The ends of numbers and dates, or the most frequent values."""
+    if field.lowest is not None:
+        return f"{field.lowest:g} to {field.highest:g}, median {field.median:g}"
+    if field.earliest is not None and field.latest is not None:
+        return f"{field.earliest[:16]} to {field.latest[:16]}"
+    return ", ".join(f"{_short(each.value)} {each.share:.0%}" for each in field.common)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"
+
+
 def _tables(found: "Inspection") -> Iterator["Table"]:
     from rich.markup import escape
 
     from topstory.cli.output.tables import plain_table
 
     rate = _rate_name(found)
+    if found.fields:
+        fields = plain_table("field", "kind", "missing", "different", "values")
+        for field in found.fields:
+            fields.add_row(
+                escape(f"{field.side}.{field.name}"),
+                field.kind,
+                f"{field.missing:.1%}" if field.missing else "none",
+                f"{field.distinct:,}",
+                escape(_values(field)),
+            )
+        yield fields
     if found.days:
         days = plain_table("day (UTC)", "events", rate)
         for day in found.days:

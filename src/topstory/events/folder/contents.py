@@ -71,8 +71,7 @@ def read_contents(folder: Path) -> LogContents:
     """
     path = folder / CONTENTS
     if not folder.is_dir():
-        kind = "it is a file, not a folder" if folder.exists() else "there is no such folder"
-        raise FileNotFoundError(f"{folder}: {kind}")
+        raise FileNotFoundError(f"{folder}: {_what_it_is(folder)}")
     try:
         text = path.read_bytes()
     except FileNotFoundError:
@@ -96,6 +95,20 @@ def read_contents(folder: Path) -> LogContents:
         raise ValueError(f"{path}: damaged: {error}") from None
     _check(contents, path)
     return contents
+
+
+def _what_it_is(path: Path) -> str:
+    """Why a path is no log, and what to run if it is a file that can become one."""
+    if not path.exists():
+        return "there is no such folder"
+    kinds = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+    found = [kinds[suffix] for suffix in path.suffixes if suffix in kinds]
+    if not found:
+        return "it is a file, not the folder of a log; `topstory import` makes one of it"
+    return (
+        f"it is a file, not the folder of a log: `topstory import {found[-1]} {path} logs/` makes "
+        f"one of it, and with --suggest in place of logs/ a mapping of its columns"
+    )
 
 
 def write_contents(folder: Path, contents: LogContents) -> None:

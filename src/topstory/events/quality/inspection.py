@@ -13,6 +13,8 @@ from topstory.events.columns.array_record import blocks
 from topstory.events.columns.contexts import SparseContexts
 from topstory.events.columns.times import Times, as_datetime
 from topstory.events.quality.checks import Check
+from topstory.events.quality.fields import FieldSummary, describe_fields
+from topstory.events.quality.hazards import hazards, repeated_events
 from topstory.events.quality.rejection import Rejection
 from topstory.events.quality.uniformity import Uniformity
 from topstory.events.quality.verdict import Method, judge
@@ -97,6 +99,9 @@ class Inspection(msgspec.Struct, frozen=True):
     buckets: tuple[BucketSummary, ...] = ()  # by events, most first; empty: none were recorded
     visitors: int | None = None  # how many came; None: the log does not identify them
     unidentified: int = 0  # events whose visitor is not known, in a log that identifies some
+    fields: tuple[FieldSummary, ...] = ()  # of raw profiles
+    repeats: int | None = None  # events that equal an earlier one; None: not known
+    warnings: tuple[str, ...] = ()  # what will hurt, and what to do
 
 
 def inspect(log: EventLog) -> Inspection:
@@ -140,6 +145,9 @@ def inspect(log: EventLog) -> Inspection:
         buckets=_buckets(log),
         visitors=None if visitor is None else len(np.unique(visitor[visitor >= 0])),
         unidentified=0 if visitor is None else int((visitor < 0).sum()),
+        fields=describe_fields(log),
+        repeats=repeated_events(log),
+        warnings=hazards(log),
     )
 
 
