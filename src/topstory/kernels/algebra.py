@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from topstory.kernels.compilation import Floats, internal, internal_inlined
+from topstory.kernels.compilation import Floats, inlined, internal
 
 
 @internal
@@ -25,7 +25,7 @@ def add_square(M: Floats, x: Floats, factor: float) -> None:
                 M[i, j] += step * x[j]
 
 
-@internal_inlined
+@inlined
 def dot(x: Floats, y: Floats) -> float:
     """xᵀy."""
     total = 0.0
@@ -34,7 +34,7 @@ def dot(x: Floats, y: Floats) -> float:
     return total
 
 
-@internal_inlined
+@inlined
 def trace(A: Floats) -> float:
     """The sum of the diagonal: at least the largest eigenvalue of a positive definite A."""
     total = 0.0

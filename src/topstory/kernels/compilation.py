@@ -1,12 +1,16 @@
 """How the kernels are compiled: with numba, typed, cached on disk, and repeatable to the bit."""
 
+import gc
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core import event
 from numba.extending import overload
 from numpy.typing import NDArray
+
+from topstory.kernels.parts import part_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,8 +25,37 @@ _OPTIONS: dict[str, Any] = {
     # Kernels allocate nothing, so arrays need no reference counts: their atomic operations made the
     # scan five times slower. (A kernel that does allocate fails to compile.)
     "_nrt": False,
+    # No entry for C: nobody calls it, and it takes the compiler as long as a small kernel.
+    "no_cfunc_wrapper": True,
 }
-_INTERNAL: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INTERNAL: dict[str, Any] = {**_OPTIONS, **part_options()}
+
+
+class _WithoutCollection(event.Listener):
+    """Lets Python's collector of cyclic garbage rest while numba compiles.
+
+    The compiler makes objects by the million, and looking for cycles among them took an eighth of
+    its time. Kernels call kernels, so compilations nest; numba's lock lets one thread in at a time.
+    """
+
+    depth = 0
+    pauses = False
+
+    def on_start(self, event: event.Event) -> None:
+        """A compilation begins."""
+        if self.depth == 0:
+            self.pauses = gc.isenabled()
+            gc.disable()
+        self.depth += 1
+
+    def on_end(self, event: event.Event) -> None:
+        """It ended, or failed."""
+        self.depth -= 1
+        if self.depth == 0 and self.pauses:
+            gc.enable()
+
+
+event.register("numba:compile", _WithoutCollection())  # type: ignore[no-untyped-call]
 
 
 def compiled(function: F) -> F:
@@ -30,26 +63,28 @@ def compiled(function: F) -> F:
     return cast(F, numba.njit(cache=True, **_OPTIONS)(function))
 
 
-def inlined(function: F) -> F:
-    """The same, for what runs for every event: always part of its caller."""
-    return cast(F, numba.njit(cache=True, forceinline=True, **_OPTIONS)(function))
-
-
 def internal(function: F) -> F:
-    """As `compiled`, for what only kernels call.
+    """As `compiled`, for what only kernels call: a part of them (`topstory.kernels.parts`).
 
-    It has no entry for Python, which the compiler takes as long for as for the function itself:
-    calling it from Python crashes the interpreter. Its `py_func` can be called.
+    It has no entry for Python, so calling it from Python crashes the interpreter.
     """
     return cast(F, numba.njit(cache=True, **_INTERNAL)(function))
 
 
-def internal_inlined(function: F) -> F:
-    """The same, for what runs for every event: always part of its caller."""
+def inlined(function: F) -> F:
+    """As `internal`, for what runs for every event: no call is made of it."""
     return cast(F, numba.njit(cache=True, forceinline=True, **_INTERNAL)(function))
+
+
+internal_inlined = inlined
 
 
 def specialised(generic: Callable[..., Any], *, inline: bool) -> Callable[[F], F]:
     """Choose the body of `generic` inside kernels by the types of its arguments."""
-    options: Any = {**_INTERNAL, "cache": True, "forceinline": inline}
+    options: Any = {
+        **_INTERNAL,
+        **part_options(late=not inline),
+        "cache": True,
+        "forceinline": inline,
+    }
     return cast(Callable[[F], F], overload(generic, jit_options=options, strict=False))

@@ -17,7 +17,6 @@ from topstory.kernels.compilation import (
     Slots,
     compiled,
     inlined,
-    internal_inlined,
 )
 from topstory.kernels.contexts import Dense, leaning, load, rolled
 from topstory.kernels.explorers.explorer import explored, raised, stages
@@ -97,7 +96,15 @@ def teaches(t: int, size: float, log_seed: np.uint64) -> bool:
     return bool(size >= 1.0 or unit(stream(log_seed, t), LEARN) < size)
 
 
-@internal_inlined
+@compiled
+def counts(
+    traffic: LogColumns, t: int, pool_size: int, size: float, log_seed: np.uint64
+) -> tuple[bool, bool]:
+    """Whether event t is kept, and whether it teaches: for a replay in Python."""
+    return kept(traffic, t, pool_size, log_seed), teaches(t, size, log_seed)
+
+
+@inlined
 def beats(
     state: Any,
     c: int,
@@ -127,7 +134,7 @@ def beats(
     return bool(priority(root, pools.keys[c]) > priority(root, pools.keys[s]))
 
 
-@internal_inlined
+@inlined
 def leads(
     state: Any,
     s: int,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topstory.kernels.compilation import Counters, Floats, Slots, compiled, internal_inlined
+from topstory.kernels.compilation import Counters, Floats, Slots, compiled, inlined
 from topstory.kernels.contexts import Dense, leaning, load
 from topstory.kernels.explorers.bounds import Bounds, share
 from topstory.kernels.explorers.explorer import distribute
@@ -20,7 +20,7 @@ from topstory.kernels.replay import Pools
 Positions = NDArray[np.uint16] | NDArray[np.int32]
 
 
-@internal_inlined
+@inlined
 def chance(
     rule: Bounds,
     state: Any,

@@ -12,7 +12,7 @@ from topstory.evaluation.replays.prepared_log import CHUNK_EVENTS, PreparedLog
 from topstory.events import EventLog
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots
-from topstory.kernels.replay import ReplaySums, kept, record, teaches
+from topstory.kernels.replay import ReplaySums, counts
 from topstory.policies import Policy
 
 
@@ -51,14 +51,17 @@ def replay_in_python(
         article, payoff = log.article_ids[s], float(log.payoff[t])
         deployed = greedy is not None and _named(greedy(user, list(pool)), pool, t) == article
         chosen = _named(trained.choose(user, list(pool)), pool, t) == article
-        if (deployed or chosen) and kept(logged.traffic, t, len(pool), log_seed):
-            block = int(blocks[t % CHUNK_EVENTS])
-            if deployed:
-                record(sums, DEPLOYMENT, block, s, payoff, len(pool))
-            if chosen:
-                record(sums, LEARNING, block, s, payoff, len(pool))
-                if teaches(t, size, log_seed):
-                    trained.learn(user, article, payoff)
+        if not (deployed or chosen):
+            continue
+        kept, teaches = counts(logged.traffic, t, len(pool), float(size), log_seed)
+        if kept:
+            for bucket, retained in ((DEPLOYMENT, deployed), (LEARNING, chosen)):
+                if retained:
+                    trial = (1.0, payoff, len(pool), len(pool) * payoff)
+                    sums.blocks[bucket, blocks[t % CHUNK_EVENTS]] += trial
+                    sums.articles[bucket, s] += trial[:2]
+            if chosen and teaches:
+                trained.learn(user, article, payoff)
     if progress is not None:
         progress(len(log), len(log))
     return trained, sums, np.arange(len(log.article_ids), dtype=np.int32)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topstory.kernels.compilation import Floats, compiled, internal_inlined, specialised
+from topstory.kernels.compilation import Floats, compiled, inlined, specialised
 from topstory.kernels.contexts import linear
 from topstory.kernels.models.model import estimate, paid, shown, weigh, width
 
@@ -36,7 +36,7 @@ def update_mean(state: Averages, a: int, segment: int) -> None:
     state.spread[a, segment] = 1.0 / np.sqrt(n) if n > 0.0 else np.inf
 
 
-@internal_inlined
+@inlined
 def offset(state: Averages, a: int, x: Any) -> float:
     """What is added for the user."""
     value = 0.0

@@ -5,7 +5,7 @@ need, not the whole state: its two dozen arrays take the compiler several times 
 """
 
 from topstory.kernels.algebra import multiply
-from topstory.kernels.compilation import Counters, Floats, Slots, internal, internal_inlined
+from topstory.kernels.compilation import Counters, Floats, Slots, inlined, internal
 from topstory.kernels.contexts import UNROLLED_UP_TO
 
 # Changes after it left the pool for which an article's form is kept: about what computing it costs.
@@ -83,7 +83,7 @@ def aim(
     multiply(P, w, h)
 
 
-@internal_inlined
+@inlined
 def move_form(
     d: int,
     m: int,

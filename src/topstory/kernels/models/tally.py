@@ -3,20 +3,20 @@
 A model without such a prior has an empty tally, and counts nothing.
 """
 
-from topstory.kernels.compilation import Floats, internal_inlined
+from topstory.kernels.compilation import Floats, inlined
 
 # Places in a tally; WEIGHT is that of the prior, κ.
 UNTIL_CHECK, TRIALS, PAYOFF, SQUARES, WEIGHT = 0, 1, 2, 3, 4
 LENGTH = 5
 
 
-@internal_inlined
+@inlined
 def is_due(tally: Floats) -> bool:
     """Whether the prior is to be weighed anew before the next trial."""
     return bool(tally.shape[0] > 0 and tally[UNTIL_CHECK] <= 0.0)
 
 
-@internal_inlined
+@inlined
 def count_trial(tally: Floats) -> None:
     """An article was shown."""
     if tally.shape[0] > 0:
@@ -24,7 +24,7 @@ def count_trial(tally: Floats) -> None:
         tally[TRIALS] += 1.0
 
 
-@internal_inlined
+@inlined
 def count_payoff(tally: Floats, payoff: float) -> None:
     """A payoff came."""
     if tally.shape[0] > 0:
