@@ -66,6 +66,13 @@ class Site:
         for each in self.served.workers() if self.random.random() < 0.5 else []:
             with suppress(psutil.NoSuchProcess):
                 each.kill()
+        self._die()
+
+    def _die(self) -> None:
+        workers = self.served.workers()
+        for each in workers:  # one that is paused would not see that its learner is gone
+            with suppress(psutil.NoSuchProcess):
+                each.resume()
         self.served.end(signal.SIGKILL)
         self.served.start()
 
@@ -103,10 +110,8 @@ class Site:
         room = log.stat().st_size if log.exists() else 0
         with no_room(self.served, self.random.choice((0, room - 5_000, room + 20_000))):
             time.sleep(self.random.uniform(0.1, 1.0))
-            if dies := self.random.random() < 0.3:
-                self.served.end(signal.SIGKILL)
-        if dies:
-            self.served.start()
+            if self.random.random() < 0.3:
+                self._die()
 
     def strangers(self) -> None:
         """Hostile requests, and connections that are never used."""
@@ -171,10 +176,14 @@ class Visitors:
 
     async def settle(self) -> None:
         """Ask again what had no answer, until all have one."""
-        async with asyncio.timeout(120):
-            while self.open:
-                for request, user in list(self.open.items()):
-                    await self.ask(request, user)
+
+        async def some(requests: list[tuple[str, tuple[float, ...]]]) -> None:
+            for request, user in requests:
+                await self.ask(request, user)
+
+        async with asyncio.timeout(120 + len(self.open)):
+            while left := list(self.open.items()):
+                await asyncio.gather(*(some(left[each::CLIENTS]) for each in range(CLIENTS)))
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -177,6 +177,8 @@ def test_no_client_id_has_a_character_that_databases_cannot_keep(field: str) -> 
 class Profiles:
     """A feature model for tests: one number, spelled out."""
 
+    identity = "0" * 16
+
     def __init__(self) -> None:
         self.unknown: MutableMapping[str, int] = {}
 

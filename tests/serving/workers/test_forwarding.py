@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from topstory.serving.api.errors import ApiError
-from topstory.serving.config.schema import KeyConfig
+from topstory.serving.config.schema import KeyConfig, LimitsConfig
 from topstory.serving.security.api_keys import Keys, new_key
 from topstory.serving.workers.forwarding import Forwarding, answered
 from topstory.serving.workers.wire import Answered, Forwarded
@@ -44,7 +44,7 @@ def forwarded(
             tasks.add(asyncio.create_task(learner(message)))
 
         keys = Keys([KeyConfig(name="all", sha256=DIGEST)], rate=1e6, burst=1_000_000)
-        forwarding = Forwarding(say, keys, MAX_BODY_BYTES)
+        forwarding = Forwarding(say, keys, LimitsConfig(body_bytes=MAX_BODY_BYTES))
         sent: list[Any] = []
 
         async def receive() -> Any:
@@ -91,7 +91,7 @@ def test_an_answer_for_a_client_that_has_left_is_dropped() -> None:
     async def work() -> None:
         keys = Keys([KeyConfig(name="all", sha256=DIGEST)], rate=1e6, burst=1_000_000)
         sent: list[Any] = []
-        forwarding = Forwarding(sent.append, keys, MAX_BODY_BYTES)
+        forwarding = Forwarding(sent.append, keys, LimitsConfig(body_bytes=MAX_BODY_BYTES))
         scope = {"method": "GET", "path": "/", "query_string": b"", "headers": []}
 
         async def nothing(_: Any = None) -> Any:

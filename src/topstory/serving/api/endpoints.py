@@ -21,6 +21,10 @@ from topstory.serving.api.messages import (
     Decision,
     FeedbackRequest,
     Health,
+    PolicyChanged,
+    PolicyComparison,
+    PolicyRequest,
+    PolicyView,
     RemovedAnswer,
     Stats,
 )
@@ -29,7 +33,7 @@ T = TypeVar("T")
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 METHODS: tuple[Method, ...] = get_args(Method)
-Role = Literal["decide", "feedback", "edit", "read"]
+Role = Literal["decide", "feedback", "edit", "read", "promote"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
@@ -54,6 +58,8 @@ class Endpoint(Generic[T]):
     compiles: bool = False  # the first call may wait for the compiler
     idempotent: bool = False  # for POST and PATCH: repeating a request has no further effect
     id_field: str | None = None  # of the body: the id by which the service knows a repeated request
+    large: bool = False  # its body may have `limits.policy_bytes`, not only `limits.body_bytes`
+    names_key: bool = False  # its handler is told the name of the API key
     keyed: bool = False  # takes an Idempotency-Key, by which the service knows a repeated request
     repeated_reason: str | None = None  # this error on a retry means that an earlier try succeeded
 
@@ -144,6 +150,50 @@ REMOVE_ARTICLE = Endpoint(
     keyed=True,
     repeated_reason="unknown_article",
 )
+POLICY = Endpoint(
+    name="policy",
+    method="GET",
+    path="/v1/pools/{pool}/policy",
+    role="read",
+    summary="Get the policy of a pool, and its history",
+    response=PolicyView,
+)
+COMPARE_POLICY = Endpoint(
+    name="compare_policy",
+    method="POST",
+    path="/v1/pools/{pool}/policy/comparison",
+    role="promote",
+    summary="Compare another policy with the present one; nothing changes",
+    request=PolicyRequest,
+    response=PolicyComparison,
+    compiles=True,
+    idempotent=True,
+    large=True,
+)
+PROMOTE_POLICY = Endpoint(
+    name="promote_policy",
+    method="PUT",
+    path="/v1/pools/{pool}/policy",
+    role="promote",
+    summary="Give a pool another policy",
+    request=PolicyRequest,
+    response=PolicyChanged,
+    compiles=True,
+    keyed=True,
+    large=True,
+    names_key=True,
+)
+REVERT_POLICY = Endpoint(
+    name="revert_policy",
+    method="POST",
+    path="/v1/pools/{pool}/policy/revert",
+    role="promote",
+    summary="Give a pool the policy that it had before",
+    response=PolicyChanged,
+    idempotent=True,
+    keyed=True,
+    names_key=True,
+)
 STATS = Endpoint(
     name="stats",
     method="GET",
@@ -155,6 +205,7 @@ STATS = Endpoint(
 
 ENDPOINTS: tuple[Endpoint[Any], ...] = (
     *(DECIDE, FEEDBACK, ARTICLES, ARTICLE, PUT_ARTICLE, REMOVE_ARTICLE, STATS),
+    *(POLICY, COMPARE_POLICY, PROMOTE_POLICY, REVERT_POLICY),
     Endpoint(
         name="metrics",
         method="GET",
@@ -191,6 +242,18 @@ ENDPOINTS: tuple[Endpoint[Any], ...] = (
     ),
 )
 BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}
+
+
+def endpoint_of(method: str, path: str) -> Endpoint[Any] | None:
+    """The endpoint of a request, if there is one.
+
+    >>> endpoint_of("PUT", "/v1/pools/front/policy").name
+    'promote_policy'
+    """
+    for each in ENDPOINTS:
+        if each.method == method and re.fullmatch(each.pattern, path):
+            return each
+    return None
 
 
 def allowed_methods(path: str) -> tuple[str, ...]:

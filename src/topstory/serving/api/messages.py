@@ -196,6 +196,84 @@ class Stats(msgspec.Struct, frozen=True):
     ] = {}
 
 
+class PolicyRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Another policy for a pool."""
+
+    policy: Annotated[bytes, Meta(description="a file of `Policy.save`, in base64")]
+    note: Annotated[str, Meta(max_length=200, description="why, for the history")] = ""
+
+
+class PolicyDescription(msgspec.Struct, frozen=True):
+    """A policy."""
+
+    summary: Annotated[str, Meta(description="for people")]
+    model: str
+    explorer: str
+    parameters: dict[str, float]
+    seed: int
+    feature_model: Annotated[
+        str | None, Meta(description="identity of the feature model; null: unknown")
+    ]
+    articles: Annotated[int, Meta(description="how many it knows, in the pool or not")]
+
+
+class PolicyChangeView(msgspec.Struct, frozen=True):
+    """A change of a pool's policy."""
+
+    record: Annotated[int, Meta(description="number in the journal, from which it held")]
+    at: datetime
+    kind: Literal["promoted", "reverted"]
+    policy: Annotated[str, Meta(description="what it was changed to")]
+    file: Annotated[str, Meta(description="hash of its file; empty: the one before")]
+    key: Annotated[str, Meta(description="name of the API key")]
+    note: str
+
+
+class PolicyView(msgspec.Struct, frozen=True):
+    """The policy of a pool, and those before it."""
+
+    pool: str
+    policy: PolicyDescription
+    since: Annotated[int | None, Meta(description="record; null: the pool began with it")]
+    previous: Annotated[
+        PolicyDescription | None, Meta(description="what a revert goes back to; null: nothing")
+    ]
+    changes: Annotated[tuple[PolicyChangeView, ...], Meta(description="the newest first")]
+
+
+class OffPolicyValue(msgspec.Struct, frozen=True):
+    """What a policy would have earned per decision, estimated from what was shown."""
+
+    value: float
+    standard_error: float
+    effective_events: float
+
+
+class PolicyComparison(msgspec.Struct, frozen=True):
+    """The present policy and another one, on the last decisions of the journal.
+
+    Both are judged by what the deployment bucket would show. The present policy has learned from
+    these very decisions, so its value is a little too high; so may be the other's.
+    """
+
+    decisions: Annotated[int, Meta(description="that the values are of")]
+    left_out: Annotated[int, Meta(description="could have shown articles that are gone")]
+    agreement: Annotated[
+        float | None, Meta(description="share of decisions on which both show the same article")
+    ]
+    agreed_on: Annotated[int, Meta(description="decisions that this share is of: the last ones")]
+    current: OffPolicyValue | None
+    candidate: OffPolicyValue | None
+
+
+class PolicyChanged(msgspec.Struct, frozen=True):
+    """A pool has another policy."""
+
+    record: int
+    now: PolicyView
+    comparison: PolicyComparison | None = None
+
+
 class Health(msgspec.Struct, frozen=True):
     """Whether the service is alive, or ready."""
 

@@ -19,6 +19,11 @@ class FeatureModel(Protocol):
     """Turns raw profiles of users and articles into the numbers that a policy takes."""
 
     @property
+    def identity(self) -> str:
+        """A hash of its content: which model it is."""
+        ...
+
+    @property
     def unknown(self) -> MutableMapping[str, int]:
         """By field: how often it held a category that the model does not know."""
         ...

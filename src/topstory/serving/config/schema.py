@@ -135,6 +135,10 @@ class LimitsConfig(Section, frozen=True):
     body_bytes: Annotated[PositiveInt, Meta(description="size of a request body; above: 413")] = (
         1_000_000
     )
+    policy_bytes: Annotated[
+        PositiveInt,
+        Meta(description="size of a request body that brings a policy, in base64; above: 413"),
+    ] = 50_000_000
     header_bytes: Annotated[
         PositiveInt, Meta(description="size of the request line and headers; above: 431")
     ] = 16_384

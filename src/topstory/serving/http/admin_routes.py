@@ -24,6 +24,10 @@ from topstory.serving.api.messages import (
     ArticleRequest,
     ArticleView,
     Health,
+    PolicyChanged,
+    PolicyComparison,
+    PolicyRequest,
+    PolicyView,
     RemovedAnswer,
     Stats,
 )
@@ -35,6 +39,7 @@ from topstory.serving.http.views import article_view, article_views, stats
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.service.service import Service
 from topstory.serving.upkeep.keeper import Keeper
+from topstory.serving.upkeep.promotion import Promotion
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]  # startup to shutdown
@@ -43,13 +48,15 @@ Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]  # startup to shut
 class AdminRoutes:
     """The handlers, named as in `ENDPOINTS`.
 
-    A handler takes the parameters of its path, `body` if the endpoint has one, and `edit` if it is
-    keyed. It returns a record, or a response if the status is not 200 or the body not JSON.
+    A handler takes the parameters of its path, `body` if the endpoint has one, `edit` if it is
+    keyed, and `key` if it is told the caller's. It returns a record, or a response if the status is
+    not 200 or the body not JSON.
     """
 
     def __init__(self, service: Service, keeper: Keeper, keys: Keys, metrics: Metrics) -> None:
         self._service, self._keeper, self._keys, self._metrics = service, keeper, keys, metrics
         self._started = monotonic()
+        self._promotion = Promotion(service)
 
     def router(self, lifespan: Lifespan | None = None) -> Router:
         """The routes. Starlette's application would answer errors in its own way."""
@@ -81,6 +88,26 @@ class AdminRoutes:
         """Remove an article."""
         await self._service.remove_article(pool, article, edit)
         return RemovedAnswer(pool, article)
+
+    async def policy(self, pool: str) -> PolicyView:
+        """The policy of a pool, and its history."""
+        self._service.commits.check_state()
+        return self._promotion.view(pool)
+
+    async def compare_policy(self, pool: str, body: PolicyRequest) -> PolicyComparison:
+        """Another policy beside the present one."""
+        self._service.commits.check_state()
+        return await self._promotion.compare(pool, body)
+
+    async def promote_policy(
+        self, pool: str, body: PolicyRequest, edit: str | None, key: str
+    ) -> PolicyChanged:
+        """Give a pool another policy."""
+        return await self._promotion.promote(pool, body, edit, key)
+
+    async def revert_policy(self, pool: str, edit: str | None, key: str) -> PolicyChanged:
+        """Give a pool the policy that it had before."""
+        return await self._promotion.revert(pool, edit, key)
 
     async def stats(self) -> Stats:
         """The state of the whole service."""
@@ -114,13 +141,15 @@ class AdminRoutes:
         """Authorise, decode, call the handler, encode."""
         handle = getattr(self, endpoint.name)
         decoder = None if endpoint.request is None else msgspec.json.Decoder(endpoint.request)
-        limit = self._service.config.limits.body_bytes
+        limits = self._service.config.limits
+        limit = limits.policy_bytes if endpoint.large else limits.body_bytes
 
         async def respond(request: Request) -> Response:
+            name = ""
             if endpoint.role is not None:
                 authorization = request.headers.get("authorization")
                 header = None if authorization is None else authorization.encode("latin-1")
-                self._keys.allow(header, endpoint.role, monotonic())
+                name = self._keys.allow(header, endpoint.role, monotonic()).name
             body = None
             if decoder is not None:
                 body = await read_body(request.scope, request.receive, limit)
@@ -129,6 +158,8 @@ class AdminRoutes:
                 arguments["body"] = decoded(decoder, body)
             if endpoint.keyed:
                 arguments["edit"] = _edit_key(request)
+            if endpoint.names_key:
+                arguments["key"] = name
             answer = await handle(**arguments)
             return answer if isinstance(answer, Response) else _json(answer)
 

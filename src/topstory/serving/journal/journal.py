@@ -104,8 +104,11 @@ class Journal(Protocol):
         """
         ...
 
-    def history(self, before: int) -> Iterator[tuple[Entry, Payoff | None]]:
-        """All records below that number but payoffs; a decision comes with its payoff, if any."""
+    def history(self, before: int, after: int = 0) -> Iterator[tuple[Entry, Payoff | None]]:
+        """All records below that number but payoffs; a decision comes with its payoff, if any.
+
+        Of decisions, only those after the number `after`.
+        """
         ...
 
     def exclusions(self) -> list[Excluded]:

@@ -112,7 +112,20 @@ class Excluded(Record, frozen=True):
     visitors: tuple[bytes, ...] = ()
 
 
-AnyRecord = Configured | Opened | Placed | Removed | Decided | Paid | TailLost | ClockSet | Excluded
+class Promoted(Record, frozen=True):
+    """A pool got another policy: a new one, or the one before it again."""
+
+    pool: str
+    policy: bytes | None  # a file as `Policy.save` writes it; None: the one before
+    edit: str | None = None  # the client's id of this edit
+    key: str = ""  # the name of the API key that asked for it
+    note: str = ""
+
+
+Edit = Placed | Removed | Promoted
+AnyRecord = (
+    Configured | Opened | Edit | Decided | Paid | TailLost | ClockSet | Excluded
+)  # Edit: of a pool
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):

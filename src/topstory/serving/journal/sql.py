@@ -32,7 +32,9 @@ LEFT JOIN journal AS p ON p.decision = d.number
 """
 DECISION = f"{_FOUND} WHERE d.number = ? AND d.kind = 'Decided'"
 REQUEST = f"{_FOUND} WHERE d.request = ? AND d.at >= ? ORDER BY d.number DESC LIMIT 1"
-HISTORY = f"{_FOUND} WHERE d.decision IS NULL AND d.number < ? ORDER BY d.number"
+HISTORY = f"""{_FOUND} WHERE d.decision IS NULL AND d.number < ?
+AND (d.number > ? OR d.kind <> 'Decided') ORDER BY d.number
+"""
 EXCLUSIONS = """
 SELECT j.number, j.at, j.body, j.crc FROM journal AS j WHERE j.kind = 'Excluded' ORDER BY j.number
 """
@@ -145,9 +147,12 @@ class SqlJournal(ABC):
         if chain is not None:
             chain.finish(end)
 
-    def history(self, before: int) -> Iterator[tuple[Entry, Payoff | None]]:
-        """All records below that number but payoffs; a decision comes with its payoff, if any."""
-        for row in self._stream(self._compatible(HISTORY), before):
+    def history(self, before: int, after: int = 0) -> Iterator[tuple[Entry, Payoff | None]]:
+        """All records below that number but payoffs; a decision comes with its payoff, if any.
+
+        Of decisions, only those after the number `after`.
+        """
+        for row in self._stream(self._compatible(HISTORY), before, after):
             yield Entry(row[0], row[1], _checked(*row[:4])), _payoff(*row[4:])
 
     def exclusions(self) -> list[Excluded]:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from topstory.serving.api.errors import Unavailable
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.group_commit import Commit, GroupCommit
-from topstory.serving.journal.records import Decided, Entry, Paid, Placed, Removed
+from topstory.serving.journal.records import Decided, Edit, Entry, Paid, Placed, Promoted, Removed
 from topstory.serving.service.recent_decisions import PendingDecision, RecentDecisions
 from topstory.serving.state.data_folder import DataFolder
 
-_EDITS = (Placed, Removed)
+_EDITS = (Placed, Removed, Promoted)
 
 
 class Ledger:
@@ -62,7 +62,7 @@ class Ledger:
         self.number += 1
         return commit
 
-    def edit(self, record: Placed | Removed, at: int) -> Commit:
+    def edit(self, record: Edit, at: int) -> Commit:
         """Record an edit of a pool."""
         commit = self.commits.append((Entry(self.number + 1, at, record),))
         self.number += 1

@@ -11,7 +11,7 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.group_commit import overloaded
 from topstory.serving.journal.journal import Found, JournalError
-from topstory.serving.journal.records import Decided, Placed, Removed
+from topstory.serving.journal.records import Decided, Edit
 from topstory.serving.service.edit_turns import EditTurns
 from topstory.serving.service.influence import Influence
 from topstory.serving.service.ledger import Ledger, not_written
@@ -168,7 +168,7 @@ class Sequencer:
             await self.turns.wait(pool)
         self._ledger.check_confirmed(pool=pool)
 
-    async def edit(self, record: Placed | Removed) -> None:
+    async def edit(self, record: Edit) -> None:
         """Record an edit; it holds when this returns. First wait for its `edit_turn`."""
         failure = await self._ledger.edit(record, self._ledger.clock.now())
         if failure is not None:

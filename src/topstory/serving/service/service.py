@@ -15,7 +15,7 @@ from topstory.serving.api.messages import (
 from topstory.serving.config.feature_model import FeatureModel
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import Clock
-from topstory.serving.journal.records import ArticleFacts, Placed, Removed
+from topstory.serving.journal.records import ArticleFacts, Edit, Placed, Removed
 from topstory.serving.security.decision_ids import Signer
 from topstory.serving.service.admission import UNIT_SECONDS
 from topstory.serving.service.frontend import FrontEnd, unknown_pool
@@ -86,7 +86,7 @@ class Service:
             await asyncio.to_thread(warm_up, found, decider.traffic, facts)
         await self.sequencer.edit_turn(pool)
         record = Placed(pool, facts, edit)
-        if _was_made(found, record):
+        if was_made(found, record):
             if article not in found.articles:
                 message = f"this edit was made before, and article {article!r} was removed since"
                 raise ApiError(409, "edit_superseded", message)
@@ -104,7 +104,7 @@ class Service:
         found = self.decider(pool).pool
         await self.sequencer.edit_turn(pool)
         record = Removed(pool, article, edit)
-        if _was_made(found, record):
+        if was_made(found, record):
             return
         if article not in found.articles:
             raise unknown_article(pool, article)
@@ -127,7 +127,7 @@ class Service:
         self.ledger.close()
 
 
-def _was_made(pool: Pool, record: Placed | Removed) -> bool:
+def was_made(pool: Pool, record: Edit) -> bool:
     """Whether the edit of this id was made before; ApiError if that was another one."""
     made = None if record.edit is None else pool.edits.get(record.edit)
     if made is not None and made != edit_of(record):

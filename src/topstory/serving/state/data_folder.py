@@ -86,11 +86,11 @@ def open_folder(config: Config, options: StartOptions = NOTHING_ALLOWED) -> Data
             check_tail(journal, snapshots, remembered)
         head_file = undo.enter_context(closing(HeadFile(folder / HEAD)))
         state = recover(journal, snapshots, starts, config.context)
-        check_fits(state, config)
+        check_fits(state, config, starts)
         clock = _checked_clock(state, journal, starts, config, options.set_clock)
         config = inherited(config, state)
         _record_changes(state, journal, starts, config, clock)
-        for name in config.pools:
+        for name in [each for each in config.pools if not state.pools[each].promoted]:
             _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
         last, _ = journal.last()
         state.mark = journal.head.mark

@@ -13,6 +13,7 @@ from topstory.kernels.buckets import DEPLOYMENT, UNIFORM
 from topstory.kernels.compilation import Floats
 from topstory.kernels.explorers.bounds import Bounds
 from topstory.models.input_range import NotFiniteError
+from topstory.policies import Policy
 from topstory.serving.api.errors import ApiError
 from topstory.serving.state.pool import Listing, Pool
 from topstory.serving.state.traffic import Traffic
@@ -36,11 +37,15 @@ class Decider:
 
     def __init__(self, pool: Pool, traffic: Traffic) -> None:
         self.pool, self.traffic = pool, traffic
-        self._room = pool.policy.model.room(pool.dimension)
-        # Exploration is configured before: it stays as it is.
-        self._seed = np.uint64(pool.policy.seed)
-        self._bonus, self._share = pool.policy.explorer.bonus, pool.policy.explorer.share
-        self._rule = pool.policy.explorer.rule
+        self._use(pool.policy)
+
+    def _use(self, policy: Policy) -> None:
+        """Decide by this policy. Its exploration is configured before, and stays as it is."""
+        self._policy = policy
+        self._room = policy.model.room(self.pool.dimension)
+        self._seed = np.uint64(policy.seed)
+        self._bonus, self._share = policy.explorer.bonus, policy.explorer.share
+        self._rule = policy.explorer.rule
         self._randomises = not isinstance(self._rule, Bounds) or self._rule.decay > 0
 
     def decide(
@@ -57,6 +62,8 @@ class Decider:
         Propensities and learning are about the first one only. The others follow in the bucket's
         own order: by score, by estimate, or at random.
         """
+        if self.pool.policy is not self._policy:
+            self._use(self.pool.policy)
         listing = self.pool.listing(at)
         if exclude:
             listing = self.pool.without(listing, exclude)
@@ -118,6 +125,8 @@ class Decider:
         self, users: Sequence[tuple[float, ...]], buckets: Sequence[int], first: int, at: int
     ) -> list[Chosen]:
         """The decisions first, first + 1, … by one kernel call: the same as one by one."""
+        if self.pool.policy is not self._policy:
+            self._use(self.pool.policy)
         if self._randomises:
             return [
                 self.decide(user, bucket, first + i, at)

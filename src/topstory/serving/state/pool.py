@@ -12,12 +12,21 @@ import numpy as np
 
 from topstory.kernels.compilation import Floats, Slots
 from topstory.policies import Policy
-from topstory.serving.journal.records import ArticleFacts, Decided, Paid, Placed, Removed
+from topstory.serving.journal.records import (
+    ArticleFacts,
+    Decided,
+    Edit,
+    Paid,
+    Placed,
+    Removed,
+)
+from topstory.serving.state.policy_file import PolicyChange, content_name
 from topstory.serving.state.tally import Tally, segment_of
 from topstory.serving.state.update_batch import SHOWN, UpdateBatch
 
 FOREVER = 2**63 - 1
 MAX_EDITS = 10_000  # whose ids are remembered
+MAX_CHANGES = 100  # of the policy that are listed
 
 
 class Article(msgspec.Struct):
@@ -65,6 +74,9 @@ class Pool:
         self.tally = Tally.empty(self.segments)
         if len(policy.model.roster):
             policy.model.see(dimension)
+        self.previous: Policy | None = None  # the one before, as it was at the last change
+        self.changes: list[PolicyChange] = []  # of the policy, the last ones
+        self.promoted = 0  # the record that gave it this policy; 0: it began with it
         self.edits: dict[str, str] = {}  # by the client's id: what was done
         self.sketches: list[Sketch] = []
         self._listing: Listing | None = None
@@ -86,6 +98,10 @@ class Pool:
                     f"{_count(article.facts)}: give all the same number, or none"
                 )
 
+    def check_policy(self, policy: Policy) -> None:
+        """Raise ValueError if `promote` could not take this policy."""
+        _adopt(policy.copy(), self.articles.values(), self.dimension)
+
     # -- records, applied --
 
     def place(self, facts: ArticleFacts, number: int) -> None:
@@ -106,7 +122,18 @@ class Pool:
         if self.articles.pop(article, None) is not None:
             self._announce([self.policy.model.roster.slot(article)])  # the slot is used again
             self.policy.remove_article(article)
+            if self.previous is not None and article in self.previous.model.roster:
+                self.previous.remove_article(article)
         self._listing = None
+
+    def promote(self, policy: Policy, change: PolicyChange) -> None:
+        """Decide by another policy from now on; the present one is kept, as it is."""
+        self.learn()
+        _adopt(policy, self.articles.values(), self.dimension)
+        self.previous, self.policy = self.policy, policy
+        self.promoted = change.record
+        self.changes = [*self.changes, change][-MAX_CHANGES:]
+        self._updates, self._listing = UpdateBatch(self.dimension), None
 
     def remember_edit(self, edit: str | None, what: str) -> None:
         """Keep the client's id of an edit: the same edit that comes again changes nothing."""
@@ -135,7 +162,8 @@ class Pool:
     def pay(self, decided: Decided, paid: Paid) -> bool:
         """Count a payoff, the second half of a trial. Returns whether the policy learns of it.
 
-        It does not if the article was removed after the decision.
+        It does not if the article was removed after the decision, or another policy came since:
+        that one has not learned that the article was shown.
         """
         segment, payoff = segment_of(self._unpack(decided.user)), paid.payoff
         self.tally.payoff[decided.bucket][segment] += payoff
@@ -143,7 +171,9 @@ class Pool:
         if article is None or article.since > paid.decision:
             return False
         article.tally.payoff[decided.bucket][segment] += payoff
-        teaches = decided.teaches and paid.teaches and payoff != 0.0
+        teaches = (
+            decided.teaches and paid.teaches and payoff != 0.0 and paid.decision > self.promoted
+        )
         if teaches:
             slot = self.policy.model.roster.slot(decided.article)
             self._updates.add(slot, decided.user, payoff, decided.teaches)
@@ -198,11 +228,21 @@ class Pool:
         return Listing(ids, slots, begins, ends, np.empty(len(ids)), np.empty(len(ids)))
 
 
-def edit_of(record: Placed | Removed) -> str:
+def edit_of(record: Edit) -> str:
     """What an edit does: to be compared with one that has the same id."""
     if isinstance(record, Placed):
         return f"put {record.article.id}"
-    return f"remove {record.article}"
+    if isinstance(record, Removed):
+        return f"remove {record.article}"
+    return "revert" if record.policy is None else f"promote {content_name(record.policy)}"
+
+
+def _adopt(policy: Policy, articles: Iterable[Article], dimension: int) -> None:
+    """Let a policy know the articles of a pool; ValueError if it cannot."""
+    for article in articles:
+        policy.add_article(article.facts.id, article.facts.features)
+    if len(policy.model.roster):
+        policy.model.see(dimension)
 
 
 def _count(facts: ArticleFacts) -> int:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
 
 from topstory.policies import Policy
 from topstory.policies.registry import policy as named_policy
@@ -13,6 +17,7 @@ from topstory.serving.config.schema import Config, PolicyConfig
 from topstory.serving.journal.journal import Journal
 from topstory.serving.journal.records import Configured, Decided, Entry, Excluded, Opened
 from topstory.serving.state.exclusion import NotExcluded
+from topstory.serving.state.pool import Pool
 from topstory.serving.state.snapshots import Snapshots, checksum
 from topstory.serving.state.state import State
 
@@ -112,11 +117,22 @@ class Starts:
             raise ValueError(f"{path}: not the file that pool {opened.pool!r} began with")
         return Policy.load(path)
 
+    def began_with(self, pool: str, path: Path) -> bool:
+        """Whether a pool began with the policy in that file."""
+        one, other = Policy.load(self._path(pool)), Policy.load(path)
+        kept, given = one.model.arrays(), other.model.arrays()
+        return (
+            (one.model.name, one.model.parameters(), one.model.roster.ids)
+            == (other.model.name, other.model.parameters(), other.model.roster.ids)
+            and kept.keys() == given.keys()
+            and all(np.array_equal(kept[field], given[field]) for field in kept)
+        )
+
     def _path(self, pool: str) -> Path:
         return self.folder / f"{pool}.safetensors"
 
 
-def check_fits(state: State, config: Config) -> None:
+def check_fits(state: State, config: Config, starts: Starts) -> None:
     """Raise BadConfig, with the key, if the state cannot go on with this configuration."""
     if state.pools and state.dimension != config.context:
         raise _other_context(config.data, state.dimension, config.context)
@@ -124,12 +140,42 @@ def check_fits(state: State, config: Config) -> None:
         if name not in config.pools:
             continue
         wanted = config.policy_of(name)
-        if wanted.start is not None:
-            continue
-        model = named_policy(wanted.name, seed=wanted.seed, **policy_parameters(wanted)).model
-        held = pool.policy.model
-        if (model.name, model.parameters()) != (held.name, held.parameters()):
-            raise BadConfig(
-                f"policy: pool {name!r} was begun with {held.name} {held.parameters()}, not "
-                f"{model.name} {model.parameters()}: give it another name, or another data folder"
-            )
+        if pool.promoted:
+            _check_unchanged(name, pool, wanted, state)
+        elif wanted.start is not None:
+            _check_start(name, wanted, starts)
+        else:
+            _check_model(name, pool, wanted)
+
+
+def _check_model(name: str, pool: Pool, wanted: PolicyConfig) -> None:
+    model = named_policy(wanted.name, seed=wanted.seed, **policy_parameters(wanted)).model
+    held = pool.policy.model
+    if (model.name, model.parameters()) != (held.name, held.parameters()):
+        raise BadConfig(
+            f"policy: pool {name!r} was begun with {held.name} {held.parameters()}, not "
+            f"{model.name} {model.parameters()}: give it another name, or another data folder, or "
+            "change it with `topstory promote`"
+        )
+
+
+def _check_unchanged(name: str, pool: Pool, wanted: PolicyConfig, state: State) -> None:
+    """The configuration of a pool that was given another policy may say what it said before."""
+    recorded: Any = state.config
+    before = recorded["pools"].get(name, {}).get("policy") or recorded["policy"]
+    now = msgspec.json.decode(msgspec.json.encode(wanted))
+    if {**now, **before} != now:
+        raise BadConfig(
+            f"policy: pool {name!r} was given another policy since, at record {pool.promoted}: "
+            "leave this as it was, and use `topstory promote` to change it"
+        )
+
+
+def _check_start(name: str, wanted: PolicyConfig, starts: Starts) -> None:
+    """The file may be gone, but must not be another one than the pool began with."""
+    path = Path(wanted.start or "")
+    if path.exists() and not starts.began_with(name, path):
+        raise BadConfig(
+            f"policy.start: pool {name!r} was not begun with the policy in {path}: give it another "
+            "name, or another data folder, or change it with `topstory promote`"
+        )

@@ -1,7 +1,8 @@
 """The state as files: safetensors for what was learned, JSON for what was counted.
 
     snapshots/000000012345/state.json        the number of the last record in it, articles, tallies
-    snapshots/000000012345/front.safetensors the pool's policy
+    snapshots/000000012345/front.safetensors the pool's policy; front.previous.safetensors, the one
+                                             before it, if another was promoted
 
 A snapshot is written whole or not at all. Two are kept, in case the newer one is damaged.
 """
@@ -23,6 +24,7 @@ import msgspec
 from topstory.files import replaced_folder, sync
 from topstory.policies import Policy
 from topstory.serving.journal.records import Excluded
+from topstory.serving.state.policy_file import PolicyChange
 from topstory.serving.state.pool import Article, Pool
 from topstory.serving.state.state import State
 from topstory.serving.state.tally import Tally
@@ -43,6 +45,9 @@ class PoolFacts(msgspec.Struct, frozen=True):
     checksum: str  # of the policy's file
     taught: int | None = None  # missing in snapshots of earlier versions
     edits: dict[str, str] = {}  # msgspec gives each a dict of its own; missing in earlier versions
+    previous: str | None = None  # checksum of the previous policy's file, if there is one
+    changes: tuple[PolicyChange, ...] = ()
+    promoted: int = 0
 
 
 class Contents(msgspec.Struct, frozen=True):
@@ -75,6 +80,7 @@ class StateCopy:
     dimension: int
     config: dict[str, Any]
     policies: Mapping[str, Policy]
+    previous: Mapping[str, Policy]  # those before, where there is one
     facts: Mapping[str, bytes]  # articles, tallies and when they were taught, as JSON
     mark: bytes | None
     exclusions: tuple[Excluded, ...]
@@ -83,13 +89,23 @@ class StateCopy:
     def of(cls, state: State) -> StateCopy:
         """Copy what is going to change."""
         facts = {
-            name: msgspec.json.encode([pool.articles, pool.tally, pool.taught, pool.edits])
+            name: msgspec.json.encode(
+                {
+                    **{"articles": pool.articles, "tally": pool.tally, "taught": pool.taught},
+                    **{"edits": pool.edits, "changes": pool.changes, "promoted": pool.promoted},
+                }
+            )
             for name, pool in state.pools.items()
         }
         policies = {name: pool.policy.copy() for name, pool in state.pools.items()}
+        previous = {
+            name: pool.previous.copy()
+            for name, pool in state.pools.items()
+            if pool.previous is not None
+        }
         return cls(
-            *(state.number, state.at, state.dimension, dict(state.config), policies, facts),
-            *(state.mark, tuple(state.exclusions)),
+            *(state.number, state.at, state.dimension, dict(state.config), policies, previous),
+            *(facts, state.mark, tuple(state.exclusions)),
         )
 
 
@@ -140,13 +156,13 @@ class Snapshots:
     def _fill(self, folder: Path, copy: StateCopy) -> None:
         pools = {}
         for name, policy in copy.policies.items():
-            path = folder / f"{name}.safetensors"
-            policy.save(path)
-            articles, tally, taught, edits = msgspec.json.decode(copy.facts[name])
             pools[name] = {
-                **{"articles": articles, "tally": tally},
-                **{"checksum": checksum(path), "taught": taught, "edits": edits},
+                **msgspec.json.decode(copy.facts[name]),
+                "checksum": _saved(policy, folder / f"{name}.safetensors"),
             }
+            if name in copy.previous:
+                path = folder / f"{name}.previous.safetensors"
+                pools[name]["previous"] = _saved(copy.previous[name], path)
         contents = msgspec.json.encode(
             {
                 "format": FORMAT,
@@ -180,14 +196,27 @@ class Snapshots:
         state.mark = None if contents.mark is None else bytes.fromhex(contents.mark)
         state.exclusions = list(contents.exclusions)
         for name, facts in contents.pools.items():
-            path = folder / f"{name}.safetensors"
-            if checksum(path) != facts.checksum:
-                raise ValueError(f"{path.name}: damaged: the checksum does not match")
+            policy = _loaded(folder / f"{name}.safetensors", facts.checksum)
             taught = contents.at if facts.taught is None else facts.taught
-            pool = Pool(name, Policy.load(path), contents.dimension, taught)
+            pool = Pool(name, policy, contents.dimension, taught)
             pool.articles, pool.tally, pool.edits = facts.articles, facts.tally, facts.edits
+            pool.changes, pool.promoted = list(facts.changes), facts.promoted
+            if facts.previous is not None:
+                pool.previous = _loaded(folder / f"{name}.previous.safetensors", facts.previous)
             state.pools[name] = pool
         return state
+
+
+def _saved(policy: Policy, path: Path) -> str:
+    """Write a policy's file; returns its checksum."""
+    policy.save(path)
+    return checksum(path)
+
+
+def _loaded(path: Path, expected: str) -> Policy:
+    if checksum(path) != expected:
+        raise ValueError(f"{path.name}: damaged: the checksum does not match")
+    return Policy.load(path)
 
 
 def _contents(folder: Path) -> Contents:

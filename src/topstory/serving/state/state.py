@@ -9,15 +9,18 @@ from topstory.serving.journal.records import (
     ClockSet,
     Configured,
     Decided,
+    Edit,
     Entry,
     Excluded,
     Opened,
     Paid,
     Placed,
+    Promoted,
     Removed,
     TailLost,
 )
 from topstory.serving.state.exclusion import NotExcluded, excludes
+from topstory.serving.state.policy_file import PolicyChange, content_name, policy_in, summary
 from topstory.serving.state.pool import Pool, edit_of
 from topstory.serving.state.sketch import StateSketch
 
@@ -68,15 +71,17 @@ class State:
     def _apply_rare(
         self,
         entry: Entry,
-        record: Placed | Removed | Opened | Configured | TailLost | ClockSet | Excluded,
+        record: Edit | Opened | Configured | TailLost | ClockSet | Excluded,
         start: Start,
     ) -> None:
-        if isinstance(record, Placed | Removed):
+        if isinstance(record, Placed | Removed | Promoted):
             pool = self.pools[record.pool]
             if isinstance(record, Placed):
                 pool.place(record.article, entry.number)
-            else:
+            elif isinstance(record, Removed):
                 pool.remove(record.article)
+            else:
+                _promote(pool, entry.number, entry.at, record)
             pool.remember_edit(record.edit, edit_of(record))
         elif isinstance(record, Opened):
             self.pools[record.pool] = Pool(record.pool, start(record), self.dimension, entry.at)
@@ -99,3 +104,15 @@ class State:
     def sketch(self) -> StateSketch:
         """All that was learned and counted."""
         return StateSketch(self.number, dict(self.pools))
+
+
+def _promote(pool: Pool, number: int, at: int, promoted: Promoted) -> None:
+    """Give the pool its new policy, or the one before."""
+    content = promoted.policy
+    policy = pool.previous if content is None else policy_in(content)
+    assert policy is not None  # checked before it was recorded
+    change = PolicyChange(
+        *(number, at, "reverted" if content is None else "promoted", summary(policy)),
+        *("" if content is None else content_name(content), promoted.key, promoted.note),
+    )
+    pool.promote(policy, change)

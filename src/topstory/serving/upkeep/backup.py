@@ -166,7 +166,7 @@ def _opened(config: Config, fresh: Path) -> tuple[int, int]:
         journal.check()
         starts, snapshots = Starts(fresh / "start"), Snapshots(fresh / "snapshots")
         state = recover(journal, snapshots, starts, config.context)
-        check_fits(state, config)
+        check_fits(state, config, starts)
         last, at = journal.last()
         if state.number != last:
             raise ValueError(

@@ -122,9 +122,11 @@ def _decisions(events: list[_Event]) -> dict[str, list[Any]]:
 class History:
     """The decisions of a pool in order, each with the articles that could have been shown."""
 
-    def __init__(self, journal: Journal, pool: str, part: Part, now: int, before: int) -> None:
+    def __init__(
+        self, journal: Journal, pool: str, part: Part, now: int, before: int, after: int = 0
+    ) -> None:
         self._journal, self._pool, self._part = journal, pool, part
-        self._now, self._before = now, before
+        self._now, self._before, self._after = now, before, after
         self._articles: dict[str, ArticleFacts] = {}
         # An article of a log has one row of features. One that returned with other features is new.
         self._names: dict[tuple[str, Features], str] = {}
@@ -138,7 +140,7 @@ class History:
 
     def events(self) -> Iterator[_Event]:
         """The events in order."""
-        for entry, paid in self._journal.history(self._before):
+        for entry, paid in self._journal.history(self._before, self._after):
             record = entry.record
             if isinstance(record, Placed) and record.pool == self._pool:
                 self._articles[record.article.id] = record.article

@@ -7,7 +7,9 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from topstory.serving.api.endpoints import Role, endpoint_of
 from topstory.serving.api.errors import ApiError
+from topstory.serving.config.schema import LimitsConfig
 from topstory.serving.http.asgi import ClientDisconnected, header, read_body
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.workers.link import SendMessage
@@ -17,16 +19,20 @@ from topstory.serving.workers.wire import Answered, Forwarded
 class Forwarding:
     """The worker's side: an ASGI application that forwards to the learner's."""
 
-    def __init__(self, send: SendMessage, keys: Keys, body_bytes: int) -> None:
-        self._send, self._keys, self._limit = send, keys, body_bytes
+    def __init__(self, send: SendMessage, keys: Keys, limits: LimitsConfig) -> None:
+        self._send, self._keys, self._limits = send, keys, limits
         self._number = 0
         self._waiting: dict[int, asyncio.Future[Answered]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request by ASGI."""
         body = b""
-        if _has_body(scope) and self._knows_key(scope):
-            body = await read_body(scope, receive, self._limit)
+        if _has_body(scope):
+            endpoint = endpoint_of(scope["method"], scope["path"])
+            large = endpoint is not None and endpoint.large
+            if self._may_send(scope, endpoint.role if endpoint is not None and large else None):
+                limit = self._limits.policy_bytes if large else self._limits.body_bytes
+                body = await read_body(scope, receive, limit)
         self._number += 1
         answer = self._waiting[self._number] = asyncio.get_running_loop().create_future()
         self._send(
@@ -51,10 +57,16 @@ class Forwarding:
         if not waiting.done():  # the client may have disconnected
             waiting.set_result(message)
 
-    def _knows_key(self, scope: Scope) -> bool:
-        """Bodies of unknown clients are not buffered: the learner needs only their headers."""
+    def _may_send(self, scope: Scope, role: Role | None) -> bool:
+        """Bodies of unknown clients are not buffered: the learner needs only their headers.
+
+        Nor are large bodies of those without the role.
+        """
         try:
-            self._keys.identify(header(scope, b"authorization"))
+            if role is None:
+                self._keys.identify(header(scope, b"authorization"))
+            else:
+                self._keys.authorise(header(scope, b"authorization"), role)
         except ApiError:
             return False
         return True

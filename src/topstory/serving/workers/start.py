@@ -16,7 +16,7 @@ from topstory.serving.http.app import App
 from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.http.sockets import PrintLine, announce, listen
-from topstory.serving.journal.records import Entry, Placed, Removed
+from topstory.serving.journal.records import Entry, Placed, Promoted, Removed
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, secrets_of, signer_of
 from topstory.serving.service.service import Service
@@ -29,7 +29,8 @@ from topstory.serving.workers.shared_memory.limits import SharedLimits
 from topstory.serving.workers.shared_memory.publisher import Publisher
 from topstory.serving.workers.supervisor import Supervisor
 
-_EDITS = (Placed, Removed)  # written out in the loop, a union would be built for every record
+# Written out in the loop, a union would be built for every record.
+_EDITS = (Placed, Removed, Promoted)
 
 
 def serve_with_workers(config: Config, print_line: PrintLine, options: StartOptions) -> None:

@@ -79,7 +79,7 @@ class Worker:
         configured, _ = keys_of(config)
         shared = SharedLimits(len(configured), config.workers, self._limits)
         keys = Keys(configured, limits.rate, limits.burst, (shared.tokens, shared.seen))
-        self._forwarding = forwarding = Forwarding(link.send, keys, limits.body_bytes)
+        self._forwarding = forwarding = Forwarding(link.send, keys, limits)
         app = App(front, keys, forwarding, requests, count_rest=False)
         fast_routes = FastRoutes(app.hot, requests, cors=bool(config.cors_origins))
         server = http_server(
