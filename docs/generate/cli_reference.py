@@ -226,7 +226,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     "verify-journal": ("", (Verified,)),
     "exclude": ("`record` is null if nothing was excluded.", (ExclusionReport,)),
     "replay": (
-        INTERVALS,
+        INTERVALS + " With `--estimator dr-ns` the document is `LearningReports`.",
         (
             *(ReplayReport, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport),
             SavedReport,

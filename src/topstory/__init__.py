@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
     from topstory.evaluation import Training as Training
     from topstory.evaluation import choose as choose
     from topstory.evaluation import compare as compare
+    from topstory.evaluation import dr_ns as dr_ns
     from topstory.evaluation import evaluate as evaluate
     from topstory.evaluation import lift as lift
     from topstory.evaluation import replay as replay
@@ -70,6 +71,7 @@ _MODULES = {
             "Training",
             "choose",
             "compare",
+            "dr_ns",
             "evaluate",
             "lift",
             "replay",

@@ -4,6 +4,7 @@ from topstory.evaluation.comparison import Comparison, compare
 from topstory.evaluation.exploration import ExplorationCost, exploration_cost, total_bucket
 from topstory.evaluation.intervals import Interval
 from topstory.evaluation.off_policy.choose import Selection, choose
+from topstory.evaluation.off_policy.dr_ns import LearningValue, dr_ns
 from topstory.evaluation.off_policy.evaluate import evaluate
 from topstory.evaluation.off_policy.question import NotAnswerable
 from topstory.evaluation.off_policy.value import Evaluation, PolicyValue, Quantity
@@ -36,6 +37,7 @@ __all__ = [
     "Evaluation",
     "ExplorationCost",
     "Interval",
+    "LearningValue",
     "Lift",
     "MeanBucket",
     "NextPeriod",
@@ -56,6 +58,7 @@ __all__ = [
     "choose",
     "compare",
     "cost",
+    "dr_ns",
     "evaluate",
     "exploration_cost",
     "grid_runs",

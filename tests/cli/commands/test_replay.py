@@ -288,3 +288,19 @@ def test_a_payoff_that_is_no_click_is_not_called_a_ctr(logs: Path, tmp_path: Pat
         assert "CTR" not in printed
         assert "click" not in printed.replace("over the clicks of this log", "")
     assert answer("replay", tmp_path / "dwell", "--policy", "ucb")["binary"] is False
+
+
+def test_dr_ns_shows_both_quantiles(logs: Path) -> None:
+    asked = ("replay", logs / "recorded", "--policy", "linucb-disjoint", "--estimator", "dr-ns")
+    report = answer(*asked, "--quantile", 0.2, "--seed", 3)
+    log = ts.EventLog.read(logs / "recorded")
+    assert [each["quantile"] for each in report["policies"]] == [0.0, 0.2]
+    for printed in report["policies"]:
+        policy = ts.policy("linucb-disjoint", seed=3)
+        found = ts.dr_ns(policy, log, quantile=printed["quantile"], seed=3)
+        assert printed["value"]["value"] == found.value.value
+        assert (printed["trials"], printed["missing"]) == (found.trials, found.missing)
+    assert "a share of the policy's own trials is missing" in words(run(*asked).stdout)
+    assert "expected rejection or dr-ns" in words(run(*asked[:-1], "x", status=2).stderr)
+    warm = ("replay", logs / "recorded", "--policy", "ucb-warm", "--estimator", "dr-ns")
+    assert "dr-ns cannot run ucb-warm" in words(run(*warm, status=2).stderr)

@@ -50,6 +50,22 @@ def replay(
         ),
     ] = None,
     save: Save = None,
+    estimator: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="rejection: make a log that is not uniform so, by leaving out events. dr-ns: use "
+            "every event of such a log, weighted by its propensity.",
+        ),
+    ] = "rejection",
+    quantile: Annotated[
+        float,
+        typer.Option(
+            metavar="Q",
+            help="dr-ns: beside the unbiased result, show one with longer histories: a share Q of "
+            "events may be taken less often than they should.",
+        ),
+    ] = 0.05,
     json: AsJson = False,
     **numbers: float | None,
 ) -> None:
@@ -62,6 +78,9 @@ def replay(
 
     Several policies are compared in one table; each takes the parameters that apply to it. If the
     log's articles were not shown uniformly at random, a warning is printed.
+
+    With --estimator dr-ns the log may be any whose propensities are known: every event counts, and
+    one that fits joins what the policy learns from (Dudík et al. 2012).
     """
     # Imported here: these need compiled kernels, and --help does not.
     import topstory as ts
@@ -77,6 +96,13 @@ def replay(
     from topstory.evaluation.replays.warm_start import needs_offset
 
     policies = parse_policies(policy, numbers, seed)
+    if estimator == "dr-ns":
+        _replay_by_dr_ns(log, policies, quantile, seed, json)
+        return
+    if estimator != "rejection":
+        raise typer.BadParameter(
+            f"expected rejection or dr-ns, got {estimator!r}", param_hint="--estimator"
+        )
     if warm_from is not None and not any(map(needs_offset, policies)):
         raise inapplicable("--warm-from", policies)
     if save is not None and not any(name in TUNABLE for name in policies):
@@ -118,3 +144,33 @@ def replay(
         offset = {} if found.warm is None else found.warm.offset
         saved = save_trained(save, best, own, found.log, offset, seed)
     print_replays(replay_report(str(log), found, warnings, source, saved), json)
+
+
+def _replay_by_dr_ns(
+    log: Path, policies: dict[str, dict[str, float]], quantile: float, seed: int, json: bool
+) -> None:
+    import topstory as ts
+    from topstory.cli.output.consoles import print_json, stderr_console, stdout_console
+    from topstory.cli.output.learning_table import show_learning
+    from topstory.cli.output.progress import work_bar
+    from topstory.cli.output.warnings import printed_warnings
+    from topstory.cli.reports.dr_ns import learning_report
+    from topstory.evaluation.replays.warm_start import needs_offset
+
+    for name in policies:
+        if needs_offset(name):
+            raise typer.BadParameter(f"dr-ns cannot run {name}", param_hint="--policy")
+    events = ts.EventLog.read(log)
+    console = stderr_console()
+    found = []
+    with printed_warnings(console) as warnings, work_bar(console, "reading", events=True) as follow:
+        for name, own in policies.items():
+            for share in dict.fromkeys((0.0, quantile)):
+                made = ts.policy(name, seed=seed, **own)
+                run = ts.dr_ns(made, events, quantile=share, seed=seed, progress=follow)
+                found.append((name, run))
+    report = learning_report(str(log), found, events.ctr, warnings)
+    if json:
+        print_json(report)
+    else:
+        show_learning(report, stdout_console())

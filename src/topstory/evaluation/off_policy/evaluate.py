@@ -85,7 +85,7 @@ def evaluate(
     numbers = {name: value for name, value in parameters.items() if value is not None}
     ready = candidates(given, log, train_share, seed, numbers, progress)
     check_range(ready.rest)
-    _warn_if_not_uniform(ready.rest)
+    warn_if_not_uniform(ready.rest)
     greedy = bucket == DEPLOYMENT
     # One event compiles the kernels, or loads them: the time measured is the judging.
     judged(ready.policies, ready.rest[:1], chosen, greedy)
@@ -129,7 +129,8 @@ def judged(
     return Judge(log, events, fitted)
 
 
-def _warn_if_not_uniform(log: EventLog) -> None:
+def warn_if_not_uniform(log: EventLog) -> None:
+    """Warn if a log without propensities was not uniform: then every value is biased."""
     if log.recorded_propensity is not None:
         return
     found = log.uniformity()

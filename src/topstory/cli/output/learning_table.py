@@ -1,0 +1,38 @@
+"""Policies that learn on any log, as text. Every number comes from the report."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from rich.console import Console
+
+from topstory.cli.output.evaluation_table import DAYS, ends, percent, percents
+from topstory.cli.output.numbers import count, number
+from topstory.cli.output.tables import plain_table
+from topstory.cli.reports.dr_ns import LearningReports
+
+
+def show_learning(report: LearningReports, console: Console) -> None:
+    """A row for each policy and quantile; then what they mean."""
+    table = plain_table(
+        *("", "quantile", "value", "95 % interval", "lift", "95 % interval", "learned from"),
+        "missing",
+        title=f"dr-ns on {count(report.events, 'event')} of {PurePath(report.log).name}",
+    )
+    for each in report.policies:
+        table.add_row(
+            *(each.policy, f"{each.quantile:g}", number(each.value.value, 4), ends(each.value, 4)),
+            *(percent(each.lift.value), percents(each.lift), f"{each.trials:,}"),
+            f"{each.missing:.1%}",
+        )
+    console.print(table)
+    console.print()
+    notes = [
+        f"Logged: {number(report.logged, 4)} per visit. A quantile of 0 is unbiased. Above, more "
+        "events are learned from, but a share of the policy's own trials is missing from them.",
+        "Intervals are over the events of this log and one learning path.",
+    ]
+    if any(each.value.interval is None for each in report.policies):
+        notes.append(f"{DAYS} for these days alone: the log is too short to speak of others.")
+    for note in notes:
+        console.print(note, style="dim", markup=False, soft_wrap=True)
