@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install develop demo browser test quick study check bench soak chaos docs clean
+.PHONY: help install develop demo live browser test quick study check bench soak chaos docs clean
 
 # The first Python on this machine that is new enough; `make PYTHON=... install` names another.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -50,6 +50,9 @@ $(KERNELS): $(shell find src/topstory/kernels -name "*.py")
 demo: install $(KERNELS) ## Run the paper's whole evaluation on simulated logs, and say where the report is
 	@echo "Running the paper's evaluation on simulated logs; the report will be .cache/demo-study/report.html"
 	@$(BIN)/topstory study .cache/demo-study
+
+live: install $(KERNELS) ## Serve the front page and the studio, with simulated visitors coming
+	@$(BIN)/topstory demo --live
 
 # The report is tested in a real browser: the machine's own, or one that is installed here.
 browser: develop

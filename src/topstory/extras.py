@@ -17,7 +17,8 @@ EXTRAS = {
     "features": Extra("learning features and offsets", ("sklearn", "threadpoolctl")),
     "report": Extra("drawing figures and reports", ("jinja2", "matplotlib", "plotly")),
     "serve": Extra(
-        "the service", ("httptools", "prometheus_client", "starlette", "uvicorn", "uvloop")
+        "the service",
+        ("httptools", "jinja2", "prometheus_client", "starlette", "uvicorn", "uvloop"),
     ),
     "client": Extra("the service's client", ("httpx",)),
     "postgres": Extra("a journal in PostgreSQL", ("psycopg",)),

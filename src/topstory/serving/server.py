@@ -16,8 +16,10 @@ from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.http.sockets import PrintLine, announce, http_server, listen
 from topstory.serving.journal.connect import wait_until_free
+from topstory.serving.pages.gate import Gate
+from topstory.serving.pages.routes import Pages
 from topstory.serving.security.api_keys import Keys
-from topstory.serving.security.secret_files import keys_of, signer_of
+from topstory.serving.security.secret_files import keys_of, sessions_of, signer_of
 from topstory.serving.service.service import Service
 from topstory.serving.state.data_folder import NOTHING_ALLOWED, StartOptions, open_folder
 from topstory.serving.state.warm_up import freeze_garbage_collector
@@ -47,11 +49,18 @@ def serve(config: Config, print_line: PrintLine, options: StartOptions = NOTHING
         freeze_garbage_collector()
         keeper = Keeper(service, folder.snapshots)
         limits, requests = config.limits, RequestCounts()
-        guard = Keys(keys, limits.rate, limits.burst)
-        admin = AdminRoutes(service, keeper, guard, Metrics(service, keeper, requests))
-        app = App(service.front, guard, admin.router(lambda _: keeper.lifespan()), requests)
+        sessions = sessions_of(config)
+        guard = Keys(keys, limits.rate, limits.burst, sessions=sessions.holder)
+        metrics = Metrics(service, keeper, requests)
+        pages = Pages(service, keeper, guard, sessions, metrics, requests)
+        router = AdminRoutes(service, keeper, guard, metrics).router(
+            lambda _: pages.lifespan(keeper.lifespan()), pages.routes()
+        )
+        gate = Gate(router)
+        app = App(service.front, guard, gate, requests)
         fast_routes = FastRoutes(app.hot, requests, cors=bool(config.cors_origins))
         server = http_server(with_cors(app, config.cors_origins), config, fast_routes)
+        gate.ending = lambda: server.should_exit
         announce(print_line, config, listening, made)
         # uvicorn ends well on SIGTERM, and then raises it again: what is left here must still run.
         signal.signal(signal.SIGTERM, lambda number, frame: setattr(server, "should_exit", True))

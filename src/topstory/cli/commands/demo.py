@@ -22,6 +22,22 @@ def demo(
     ] = 1_000_000,
     seed: Seed = 0,
     json: AsJson = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Instead, serve the front page and the studio, and let simulated visitors come.",
+        ),
+    ] = False,
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port of --live; 0: a free one.")
+    ] = 8000,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Whether --live opens a browser.")
+    ] = True,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="S", min=0, help="How long --live runs; else: Ctrl+C.")
+    ] = None,
 ) -> None:
     """Compare the paper's twelve policies on a simulated log, and say which one to deploy.
 
@@ -30,7 +46,13 @@ def demo(
     of earlier random exploration give the warm policies their offsets. Each policy is replayed
     with three seeds. A lift is called significant only if it is so among those of all policies.
     The simulator knows the true value of every policy, which is printed with the advice.
+
+    With --live it starts the service with made-up stories, opens the front page with the studio
+    beside it, and lets simulated visitors come: within a minute the policy has learned.
     """
+    if live:
+        _live(port, seed, browser, seconds)
+        return
     from topstory.cli.output.consoles import stderr_console, stdout_console
     from topstory.cli.output.progress import work_bar
     from topstory.cli.output.replay_tables import print_replays
@@ -68,6 +90,19 @@ def demo(
         console = stdout_console()
         console.print(f"\n{_advice(report)}", style="bold", soft_wrap=True)
         console.print(_truth(found), soft_wrap=True)
+
+
+def _live(port: int, seed: int, browser: bool, seconds: float | None) -> None:
+    import webbrowser
+
+    from topstory.cli.output.consoles import print_line
+    from topstory.extras import require
+
+    require("serve")
+    require("client")
+    from topstory.serving.live.demo import live_demo
+
+    live_demo(port, seed, print_line, webbrowser.open if browser else lambda address: None, seconds)
 
 
 def _advice(report: "ReplayReport") -> str:

@@ -77,7 +77,8 @@ def serve(
         settings, **{key: value for key, value in given.items() if value is not None}
     )
     if config is None:
-        settings = msgspec.structs.replace(settings, demo=True)
+        pages = msgspec.structs.replace(settings.pages, today=True)
+        settings = msgspec.structs.replace(settings, demo=True, pages=pages)
     if check_config:
         check_files(settings)
         needed(settings)

@@ -89,7 +89,9 @@ class ArticleRequest(Request, frozen=True):
         dict[str, Any] | None, Meta(description="the raw profile, with a feature model")
     ] = None
     title: Annotated[str, Meta(max_length=500)] = ""
+    summary: Annotated[str, Meta(max_length=2000)] = ""
     link: Annotated[str, Meta(max_length=2000)] = ""
+    picture: Annotated[str, Meta(max_length=2000, description="address of a picture")] = ""
     begins: Annotated[AwareDatetime | None, Meta(description="not shown before then")] = (
         msgspec.field(default=None, name="from")
     )
@@ -150,6 +152,8 @@ class ArticleView(msgspec.Struct, frozen=True):
     ctr: float | None
     buckets: dict[Bucket, BucketCounts]
     segments: tuple[SegmentView, ...]
+    summary: str = ""
+    picture: str = ""
 
 
 class RemovedAnswer(msgspec.Struct, frozen=True):

@@ -9,17 +9,14 @@ from msgspec import Meta
 
 from topstory.policies.registry import NUMBERS, described
 from topstory.serving.api.endpoints import ROLES, Role
+from topstory.serving.config.pages import PagesConfig
+from topstory.serving.config.section import Positive, Section
 
 Share = Annotated[float, Meta(ge=0, le=1)]
-Positive = Annotated[float, Meta(gt=0, le=1e9)]  # seconds: thirty years
 PositiveInt = Annotated[int, Meta(ge=1)]
 PoolName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 Postgres = Annotated[str, Meta(pattern=r"^postgres(ql)?://")]
 SERVED = tuple(name for name, parameter in NUMBERS.items() if parameter.served)
-
-
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the file. Unknown keys are rejected."""
 
 
 class _PolicyName(Section, frozen=True):
@@ -303,6 +300,7 @@ class Config(Section, frozen=True):
     ] = msgspec.field(default_factory=lambda: {"front": PoolConfig()})
     journal: JournalConfig = JournalConfig()
     limits: LimitsConfig = LimitsConfig()
+    pages: PagesConfig = PagesConfig()
     keys: Annotated[
         tuple[KeyConfig, ...],
         Meta(description="`[[keys]]`; none: one with all roles is created, and kept in `data`"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from time import monotonic
 from typing import Any
@@ -58,14 +58,14 @@ class AdminRoutes:
         self._started = monotonic()
         self._promotion = Promotion(service)
 
-    def router(self, lifespan: Lifespan | None = None) -> Router:
-        """The routes. Starlette's application would answer errors in its own way."""
+    def router(self, lifespan: Lifespan | None = None, more: Sequence[Route] = ()) -> Router:
+        """The routes, and `more`. Starlette's application would answer errors in its own way."""
         routes = [
             Route(endpoint.route, self._route(endpoint), methods=[endpoint.method])
             for endpoint in ENDPOINTS
             if not endpoint.batch
         ]
-        return Router(routes, redirect_slashes=False, lifespan=lifespan)
+        return Router([*routes, *more], redirect_slashes=False, lifespan=lifespan)
 
     async def articles(self, pool: str) -> list[ArticleView]:
         """The articles of a pool with their results."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topstory.serving.api.errors import ApiError
 
@@ -47,6 +47,26 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
 def body_too_long(limit: int) -> ApiError:
     """The error for a body above the limit."""
     return ApiError(413, "body_too_long", f"a request body may have at most {limit} bytes")
+
+
+async def answer_of(
+    app: ASGIApp, scope: Scope, body: bytes = b""
+) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """The whole answer of an application: status, headers, body."""
+    status, headers, parts = 500, [], []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status, headers
+        if message["type"] == "http.response.start":
+            status, headers = message["status"], list(message["headers"])
+        else:
+            parts.append(message.get("body", b""))
+
+    await app(scope, receive, send)
+    return status, headers, b"".join(parts)
 
 
 async def send_json(send: Send, status: int, record: Any, *headers: tuple[bytes, bytes]) -> None:

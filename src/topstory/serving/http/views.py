@@ -169,6 +169,8 @@ def _view(
             )
             for segment in range(pool.segments)
         ),
+        summary=facts.summary,
+        picture=facts.picture,
     )
 
 

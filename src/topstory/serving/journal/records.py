@@ -24,6 +24,8 @@ class ArticleFacts(msgspec.Struct, frozen=True, array_like=True):
     link: str = ""
     begins: int | None = None
     ends: int | None = None
+    summary: str = ""
+    picture: str = ""
 
 
 class Configured(Record, frozen=True):

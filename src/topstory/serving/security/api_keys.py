@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Protocol
@@ -41,6 +41,10 @@ TokenBuckets = tuple[
 ]  # by key: its tokens, and when they were last counted
 
 
+# The key that a session's token stands for, among these keys.
+FindSession = Callable[[str, Sequence["Key"]], Key | None]
+
+
 class Keys:
     """All keys of a service.
 
@@ -54,7 +58,9 @@ class Keys:
         rate: float,
         burst: int,
         buckets: TokenBuckets | None = None,
+        sessions: FindSession | None = None,
     ) -> None:
+        self._find_session = sessions
         self._rate, self._burst = rate, float(burst)
         count = len(configured)
         self._tokens, self._counted = buckets or ([float(burst)] * count, [0.0] * count)
@@ -63,17 +69,36 @@ class Keys:
             for place, key in enumerate(configured)
         ]
 
+    @property
+    def all(self) -> Sequence[Key]:
+        """Every key."""
+        return self._keys
+
     def allow(self, header: bytes | None, role: Role, now: float) -> Key:
         """Authorise a request and count it; `now` is on the monotonic clock."""
-        key = self.authorise(header, role)
+        key = self.recognise(header, role)
         self.spend(key, now, 1)
+        return key
+
+    def recognise(self, header: bytes | None, role: Role | None = None) -> Key:
+        """The key of an Authorization header, or of a session of the studio, if it has the role.
+
+        Not for the hot routes, where a connection's header is checked once: a session expires.
+        """
+        if self._find_session is None or header is None or header[:8].lower() != b"session ":
+            key: Key | None = self.identify(header)
+        else:
+            key = self._find_session(header[8:].strip().decode("latin-1"), self._keys)
+        if key is None:
+            raise ApiError(401, "session_expired", "the session has ended: sign in again")
+        if role is not None:
+            _check_role(key, role)
         return key
 
     def authorise(self, header: bytes | None, role: Role) -> Key:
         """The key of an Authorization header, if it has the role."""
         key = self.identify(header)
-        if role not in key.roles:
-            raise ApiError(403, "wrong_role", f"this key does not have the role {role!r}")
+        _check_role(key, role)
         return key
 
     def identify(self, header: bytes | None) -> Key:
@@ -106,6 +131,11 @@ class Keys:
                 429, "rate_limit", f"this key is limited to {self._rate:g} requests per second"
             )
         self._tokens[place] = tokens - requests
+
+
+def _check_role(key: Key, role: Role) -> None:
+    if role not in key.roles:
+        raise ApiError(403, "wrong_role", f"this key does not have the role {role!r}")
 
 
 def new_key() -> tuple[str, str]:

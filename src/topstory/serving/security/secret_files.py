@@ -15,6 +15,7 @@ from topstory.serving.config.loading import BadConfig
 from topstory.serving.config.schema import Config, KeyConfig
 from topstory.serving.security.api_keys import new_key
 from topstory.serving.security.decision_ids import Signer, new_secret
+from topstory.serving.security.sessions import Sessions
 
 SIGNING_COMMENT = "# Secrets for decision ids. The last one signs, all are accepted.\n"
 KEYS_COMMENT = "# A key with all roles, created at the first start.\n"
@@ -23,6 +24,12 @@ KEYS_COMMENT = "# A key with all roles, created at the first start.\n"
 def signer_of(config: Config) -> Signer:
     """A signer with the configured secrets, or with the one that the first start created."""
     return Signer({name: bytes.fromhex(secret) for name, secret in secrets_of(config).items()})
+
+
+def sessions_of(config: Config) -> Sessions:
+    """Sessions of the studio, by the secret that signs decision ids."""
+    secret = bytes.fromhex(list(secrets_of(config).values())[-1])
+    return Sessions(secret, config.pages.session_hours * 3600)
 
 
 def secrets_of(config: Config) -> dict[str, str]:

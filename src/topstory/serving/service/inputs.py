@@ -70,7 +70,11 @@ def facts_of(
     ends = _time("until", request.ends)
     if begins is not None and ends is not None and begins >= ends:
         raise ApiError(422, "bad_article", "`from` must come before `until`")
-    return ArticleFacts(article, features, request.title, request.link, begins, ends)
+    return ArticleFacts(
+        *(article, features, request.title, request.link, begins, ends),
+        summary=request.summary,
+        picture=request.picture,
+    )
 
 
 def _time(field: str, when: datetime | None) -> int | None:

@@ -68,6 +68,16 @@ class RecentDecisions:
         if not number % TRIM_INTERVAL:  # not each time: fetching the oldest takes time
             self._trim(pending.at)
 
+    def newest(self, count: int, pool: str) -> list[PendingDecision]:
+        """The last decisions of a pool, the newest first, among some hundred of all pools."""
+        found = []
+        for pending, _ in zip(reversed(self._by_number.values()), range(50 * count), strict=False):
+            if pending.decided.pool == pool and pending.committing is None:
+                found.append(pending)
+                if len(found) == count:
+                    break
+        return found
+
     def find(self, number: int) -> PendingDecision | None:
         """The decision of a number, from memory or the journal."""
         pending = self._by_number.get(number)

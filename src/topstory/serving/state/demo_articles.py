@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from topstory.serving.demo.stories import TOPICS, picture, story
 from topstory.serving.journal.records import ArticleFacts
 
-TOPICS = ("Politics", "Sports", "Business", "Science", "Arts")
-_STORIES = ("what changed overnight", "five things to know", "the long read", "in pictures")
+STORIES_PER_TOPIC = 4
 
 
 def demo_articles() -> list[ArticleFacts]:
@@ -15,19 +15,22 @@ def demo_articles() -> list[ArticleFacts]:
 
     >>> facts = demo_articles()
     >>> len(facts), facts[0].id, facts[0].title, len(facts[0].features)
-    (20, 'politics-1', 'Politics: what changed overnight', 6)
+    (20, 'politics-1', 'Harbour towns win a say over the new ferry tax', 6)
     """
     random = np.random.default_rng(0)
     made = []
     for number, topic in enumerate(TOPICS):
-        for place, story in enumerate(_STORIES):
+        for place in range(STORIES_PER_TOPIC):
             shares = random.dirichlet(np.where(np.arange(len(TOPICS)) == number, 4.0, 0.4))
+            told = story(number, place)
             made.append(
                 ArticleFacts(
                     id=f"{topic.lower()}-{place + 1}",
                     features=(*np.round(shares, 4).tolist(), 1.0),
-                    title=f"{topic}: {story}",
+                    title=told.title,
                     link=f"https://example.com/{topic.lower()}/{place + 1}",
+                    summary=told.summary,
+                    picture=picture(number, place),
                 )
             )
     return made

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from topstory.serving.api.endpoints import Role, endpoint_of
 from topstory.serving.api.errors import ApiError
 from topstory.serving.config.schema import LimitsConfig
-from topstory.serving.http.asgi import ClientDisconnected, header, read_body
+from topstory.serving.http.asgi import ClientDisconnected, answer_of, header, read_body
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.workers.link import SendMessage
 from topstory.serving.workers.wire import Answered, Forwarded
@@ -63,10 +63,7 @@ class Forwarding:
         Nor are large bodies of those without the role.
         """
         try:
-            if role is None:
-                self._keys.identify(header(scope, b"authorization"))
-            else:
-                self._keys.authorise(header(scope, b"authorization"), role)
+            self._keys.recognise(header(scope, b"authorization"), role)
         except ApiError:
             return False
         return True
@@ -93,20 +90,8 @@ async def answered(app: ASGIApp, request: Forwarded) -> Answered:
         "client": None,
         "server": None,
     }
-    status, headers, parts = 500, [], []
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": request.body, "more_body": False}
-
-    async def send(message: Message) -> None:
-        nonlocal status, headers
-        if message["type"] == "http.response.start":
-            status, headers = message["status"], list(message["headers"])
-        else:
-            parts.append(message.get("body", b""))
-
     try:
-        await app(scope, receive, send)
+        status, headers, body = await answer_of(app, scope, request.body)
     except ClientDisconnected:  # cannot happen: the body is here
-        status = 500
-    return Answered(request.first, status, headers, b"".join(parts))
+        status, headers, body = 500, [], b""
+    return Answered(request.first, status, headers, body)

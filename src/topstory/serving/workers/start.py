@@ -17,8 +17,9 @@ from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.http.sockets import PrintLine, announce, listen
 from topstory.serving.journal.records import Entry, Placed, Promoted, Removed
+from topstory.serving.pages.routes import Pages
 from topstory.serving.security.api_keys import Keys
-from topstory.serving.security.secret_files import keys_of, secrets_of, signer_of
+from topstory.serving.security.secret_files import keys_of, secrets_of, sessions_of, signer_of
 from topstory.serving.service.service import Service
 from topstory.serving.state.data_folder import DataFolder, StartOptions, open_folder
 from topstory.serving.state.warm_up import freeze_garbage_collector
@@ -74,12 +75,17 @@ async def _serve(
         )
         service.ledger.on_applied = lambda batch: publisher.changed(*_edited(batch))
         keeper = Keeper(service, folder.snapshots)
-        guard = Keys(keys, limits.rate, limits.burst, (shared.tokens, shared.seen))
+        sessions = sessions_of(resolved)
+        guard = Keys(
+            *(keys, limits.rate, limits.burst, (shared.tokens, shared.seen)),
+            sessions=sessions.holder,
+        )
         metrics = Metrics(service, keeper, requests, supervisor.gather)
         metrics.add(supervisor)
         admin = AdminRoutes(service, keeper, guard, metrics)
-        app = App(service.front, guard, admin.router(), requests)
-        async with keeper.lifespan():
+        pages = Pages(service, keeper, guard, sessions, metrics, requests)
+        app = App(service.front, guard, admin.router(more=pages.routes()), requests)
+        async with pages.lifespan(keeper.lifespan()):
             publisher.start()
             await supervisor.begin(
                 lambda send: Learner(service.sequencer, publisher, app, supervisor.warm_up, send),

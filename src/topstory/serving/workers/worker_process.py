@@ -23,8 +23,9 @@ from topstory.serving.http.app import App, with_cors
 from topstory.serving.http.fast_path.exchange import FastRoutes
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.http.sockets import http_server
+from topstory.serving.pages.gate import Gate
 from topstory.serving.security.api_keys import Keys
-from topstory.serving.security.secret_files import keys_of, signer_of
+from topstory.serving.security.secret_files import keys_of, sessions_of, signer_of
 from topstory.serving.service.frontend import FrontEnd
 from topstory.serving.state.pool import FOREVER
 from topstory.serving.state.warm_up import freeze_garbage_collector, warm_up_scoring
@@ -78,9 +79,13 @@ class Worker:
         self._counts = Counts(requests, view, features, front.take_outliers)
         configured, _ = keys_of(config)
         shared = SharedLimits(len(configured), config.workers, self._limits)
-        keys = Keys(configured, limits.rate, limits.burst, (shared.tokens, shared.seen))
+        keys = Keys(
+            *(configured, limits.rate, limits.burst, (shared.tokens, shared.seen)),
+            sessions=sessions_of(config).holder,
+        )
         self._forwarding = forwarding = Forwarding(link.send, keys, limits)
-        app = App(front, keys, forwarding, requests, count_rest=False)
+        gate = Gate(forwarding)
+        app = App(front, keys, gate, requests, count_rest=False)
         fast_routes = FastRoutes(app.hot, requests, cors=bool(config.cors_origins))
         server = http_server(
             with_cors(app, config.cors_origins),
@@ -89,6 +94,7 @@ class Worker:
             count_connections=lambda here: shared.connected(self._place, here),
             lifespan=False,
         )
+        gate.ending = lambda: server.should_exit
         self._warm_up()
         freeze_garbage_collector()
         # uvicorn ends well on SIGTERM, and then raises it again: what is left here must still run.

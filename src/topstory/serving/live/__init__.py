@@ -1,0 +1,1 @@
+"""`topstory demo --live`: a service, and simulated visitors who come to it."""

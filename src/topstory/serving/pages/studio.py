@@ -1,0 +1,294 @@
+"""The studio: its pages, its sessions, and the data that its scripts ask for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, get_args
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from topstory.kernels.buckets import DEPLOYMENT
+from topstory.serving.api.endpoints import ROLES, Role
+from topstory.serving.api.errors import ApiError
+from topstory.serving.api.messages import BUCKETS
+from topstory.serving.http.asgi import read_body
+from topstory.serving.http.hot_routes import decoded
+from topstory.serving.http.prometheus import Metrics
+from topstory.serving.http.request_counts import RequestCounts
+from topstory.serving.journal.clock import SECOND, as_datetime
+from topstory.serving.pages.articles import Sort, article_page
+from topstory.serving.pages.explanation import Explanation, explain
+from topstory.serving.pages.gate import COOKIE
+from topstory.serving.pages.health import health
+from topstory.serving.pages.lookup import decision_of, numbered
+from topstory.serving.pages.names import Names
+from topstory.serving.pages.rendering import data, page
+from topstory.serving.pages.snapshot import Snapshots
+from topstory.serving.pages.visitors import segments
+from topstory.serving.security.api_keys import Key, Keys
+from topstory.serving.security.sessions import Sessions
+from topstory.serving.service.inputs import context_of
+from topstory.serving.service.service import Service
+from topstory.serving.state.pool import context
+from topstory.serving.upkeep.keeper import Keeper
+
+SECTIONS = {
+    "now": "Now",
+    "articles": "Articles",
+    "visitors": "Visitors",
+    "policy": "Policy",
+    "health": "Health",
+    "decisions": "Decisions",
+}
+MAX_NUMBER = 2**62
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class VisitorQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Somebody of whom the studio asks what they would be shown."""
+
+    user: tuple[float, ...] | dict[str, Any]
+
+
+class Studio:
+    """The handlers. Each checks its key first, as the API does."""
+
+    def __init__(
+        self,
+        service: Service,
+        keeper: Keeper,
+        keys: Keys,
+        sessions: Sessions,
+        names: Names,
+        snapshots: Snapshots,
+        metrics: Metrics,
+        requests: RequestCounts,
+    ) -> None:
+        self._service, self._keeper, self._keys, self._sessions = service, keeper, keys, sessions
+        self._names, self._snapshots = names, snapshots
+        self._metrics, self._requests = metrics, requests
+
+    # -- pages --
+
+    async def section(self, request: Request) -> Response:
+        """A page of the studio, or the one to sign in."""
+        section = request.path_params.get("section", "now")
+        if section not in SECTIONS:
+            raise ApiError(404, "unknown_path", "there is nothing at this path")
+        try:
+            key = self._keys.recognise(_authorization(request))
+        except ApiError as error:
+            expired = error.reason == "session_expired"
+            return page("sign_in.html.j2", 401, expired=expired, wanted=request.url.path)
+        if "read" not in key.roles:
+            return page("no_access.html.j2", 403, key=key.name)
+        pool = self._pool(request)
+        return page(
+            "studio.html.j2",
+            section=section,
+            sections=SECTIONS,
+            pool=pool,
+            pools=list(self._service.deciders),
+            key=key.name,
+            roles=[role for role in ROLES if role in key.roles],
+            facts=self._facts(key, pool),
+        )
+
+    def _facts(self, key: Key, pool: str) -> dict[str, Any]:
+        """What every script needs to know."""
+        found = self._service.decider(pool).pool
+        features = next((len(each.facts.features or ()) for each in found.articles.values()), 0)
+        return {
+            "pool": pool,
+            "can_edit": "edit" in key.roles,
+            "segments": self._names.segments,
+            "topics": [
+                self._names.topics[n] if n < len(self._names.topics) else f"Feature {n + 1}"
+                for n in range(max(0, features - 1))
+            ],
+            "personas": self._names.personas,
+            "raw": self._names.raw,
+            "context": self._service.config.context,
+            "simulated": self._service.config.pages.simulated,
+            "today": self._service.config.pages.today,
+        }
+
+    # -- sessions --
+
+    async def sign_in(self, request: Request) -> Response:
+        """Exchange a key, in the Authorization header, for a session."""
+        key = self._keys.identify(_authorization(request))
+        self._keys.spend(key, time.monotonic(), 1)
+        answer = data({"name": key.name, "roles": sorted(key.roles)})
+        answer.set_cookie(
+            *(COOKIE, self._sessions.issue(key, time.time()), int(self._sessions.seconds)),
+            path="/",
+            secure=request.headers.get("x-forwarded-proto") == "https",
+            httponly=True,
+            samesite="strict",
+        )
+        return answer
+
+    async def sign_out(self, request: Request) -> Response:
+        """Forget the session in this browser."""
+        answer = RedirectResponse("/studio", 303)
+        answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+        return answer
+
+    # -- data --
+
+    def reading(self, handle: Callable[[Request, str], Any], role: Role = "read") -> Handler:
+        """A handler that needs a role, gets the pool, and returns what becomes JSON."""
+
+        async def respond(request: Request) -> Response:
+            self._keys.allow(_authorization(request), role, time.monotonic())
+            self._service.commits.check_state()
+            found = handle(request, self._pool(request))
+            return data(await found if hasattr(found, "__await__") else found)
+
+        return respond
+
+    def now(self, request: Request, pool: str) -> Any:
+        """The state of a pool."""
+        return self._snapshots.of(pool)
+
+    def articles(self, request: Request, pool: str) -> Any:
+        """A page of the articles."""
+        asked = request.query_params
+        sort = asked.get("sort", "shows")
+        if sort not in get_args(Sort):
+            raise ApiError(422, "bad_request", f"sort must be one of {', '.join(get_args(Sort))}")
+        return article_page(
+            *(self._service, pool, asked.get("search", "")[:200], sort),  # type: ignore[arg-type]  # checked above
+            descending=asked.get("order", "down") == "down",
+            number=_whole(asked.get("page", "1"), "page"),
+        )
+
+    def visitors(self, request: Request, pool: str) -> Any:
+        """The segments."""
+        return segments(self._service, pool, self._names)
+
+    async def explained(self, request: Request, pool: str) -> Explanation:
+        """What somebody would be shown, and why."""
+        body = await read_body(request.scope, request.receive, 100_000)
+        asked = decoded(msgspec.json.Decoder(VisitorQuestion), body)
+        service = self._service
+        user = context_of(
+            *(asked.user, service.features, service.config.context),
+            service.config.limits.magnitude,
+        )
+        try:
+            decider = service.decider(pool)
+            return explain(decider, user, service.clock.now(), self._names.segments, DEPLOYMENT)
+        except KeyError:
+            raise ApiError(409, "no_article", "no article can be shown now") from None
+
+    def policy(self, request: Request, pool: str) -> Any:
+        """The policy, its parameters, and what it has seen."""
+        found = self._service.decider(pool).pool
+        policy, at = found.policy, self._service.clock.now()
+        inspected = self._metrics.inspector.last
+        return {
+            "model": policy.model.name,
+            "explorer": policy.explorer.name,
+            "parameters": {
+                key: value
+                for key, value in {
+                    **policy.model.parameters(),
+                    **policy.explorer.parameters(),
+                    "seed": policy.seed,
+                }.items()
+                if isinstance(value, int | float | str | None)
+            },
+            "trials": int(sum(map(sum, found.tally.shows)))
+            - int(sum(found.tally.shows[DEPLOYMENT])),
+            "payoffs": float(sum(map(sum, found.tally.payoff))),
+            "learned": (at - found.taught) / SECOND,
+            "drift": None if inspected is None else inspected.drift.get(pool),
+            "record": self._service.state.number,
+        }
+
+    async def health(self, request: Request, pool: str) -> Any:
+        """Requests, journal, disk."""
+        return await health(self._service, self._keeper, self._metrics, self._requests)
+
+    async def decision(self, request: Request, pool: str) -> Any:
+        """Everything known of one decision, by its id or its number in the journal."""
+        token = request.query_params.get("id", "").strip()
+        if token.isdecimal() and int(token) < MAX_NUMBER:
+            found = await numbered(self._service, int(token))
+        elif 0 < len(token) <= 100:
+            found = await decision_of(self._service, token)
+        else:
+            raise ApiError(422, "bad_request", "give the id of a decision, or its number")
+        decided, service = found.decided, self._service
+        user = context(decided.user).tolist()
+        decider = service.decider(decided.pool)
+        try:
+            why: Explanation | None = explain(
+                *(decider, user, service.clock.now(), self._names.segments),
+                *(decided.bucket, decided.article),
+            )
+        except KeyError:
+            why = None
+        known = decider.pool.articles.get(decided.article)
+        return {
+            "number": found.number,
+            "at": as_datetime(found.at),
+            "expires": as_datetime(decided.expires),
+            "pool": decided.pool,
+            "article": decided.article,
+            "title": "" if known is None else known.facts.title,
+            "bucket": BUCKETS[decided.bucket],
+            "propensity": decided.propensity,
+            "bucket_propensity": decided.bucket_propensity or None,
+            "ranking": decided.ranking or (decided.article,),
+            "exclude": decided.exclude,
+            "user": user,
+            "teaches": decided.teaches,
+            "model_version": decided.model_version,
+            "request": decided.request,
+            "visitor": decided.visitor_id or decided.visitor.hex() or None,
+            "key": decided.key,
+            "payoff": found.payoff,
+            "why": why,
+        }
+
+    def recent(self, request: Request, pool: str) -> Any:
+        """The last decisions of a pool that were paid for, and of all."""
+        return recent_decisions(self._service, pool)
+
+    def _pool(self, request: Request) -> str:
+        name = request.query_params.get("pool") or next(iter(self._service.config.pools))
+        self._service.decider(name)
+        return name
+
+
+def recent_decisions(service: Service, pool: str, count: int = 20) -> list[dict[str, Any]]:
+    """The last decisions in memory, the newest first."""
+    return [
+        {
+            "id": service.signer.sign(each.number, each.decided.expires),
+            "number": each.number,
+            "at": as_datetime(each.at),
+            "article": each.decided.article,
+            "bucket": BUCKETS[each.decided.bucket],
+            "payoff": each.payoff,
+        }
+        for each in service.recent.newest(count, pool)
+    ]
+
+
+def _authorization(request: Request) -> bytes | None:
+    found = request.headers.get("authorization")
+    return None if found is None else found.encode("latin-1")
+
+
+def _whole(text: str, name: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise ApiError(422, "bad_request", f"{name} must be a whole number, got {text[:20]!r}")
+    return int(text)

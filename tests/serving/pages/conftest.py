@@ -1,0 +1,26 @@
+"""One service and one browser for all tests of the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+from tests.report.browser import chromium
+from tests.serving.processes import Served
+
+
+# Not for the whole session: while it is there, no other test can run an event loop.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def paged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The demo's twenty articles, on the front page."""
+    folder = tmp_path_factory.mktemp("paged")
+    with Served(folder, demo=True, context=6, pages={"today": True}) as service:
+        yield service
+    assert "Traceback" not in service.errors()
