@@ -41,6 +41,7 @@ from topstory.features.description import (
     ClusterReport,
     FeatureReport,
     Liking,
+    TriedMethod,
 )
 from topstory.features.fields.field import FieldReport
 from topstory.features.regression.early_stopping import Step
@@ -250,7 +251,10 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     ),
     "features show": (
         "",
-        (FeatureReport, FieldReport, ClusterReport, ArticleClusterReport, Liking, Step),
+        (
+            *(FeatureReport, FieldReport, TriedMethod, ClusterReport, ArticleClusterReport),
+            *(Liking, Step),
+        ),
     ),
     "features apply": ("", (AppliedReport,)),
 }

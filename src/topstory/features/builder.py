@@ -60,7 +60,9 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         above, share: the kernel's width makes this share of largest memberships lie above this.
         engine: "serial", "local" (all cores), "ray", or an `Engine`; it changes no number.
         seed: decides which events are held out, and where k-means starts.
-        method: "clusters" as above, or "direct": the profile itself, one-hot and scaled.
+        method: "clusters" as above; "direct": the profile itself, one-hot and scaled; "pca": its
+            principal components, ten or as many as `components` says; "bilinear": the regression's
+            log-odds of a click on each cluster of articles.
         numbers: how numbers and dates are encoded: "scaled" or "bins"; None: as suits the method.
         text: how many numbers a field of text becomes.
 

@@ -45,6 +45,16 @@ class ArticleClusterReport(msgspec.Struct, frozen=True):
     categories: tuple[Liking, ...]  # by how much more an article of it belongs than others do
 
 
+class TriedMethod(msgspec.Struct, frozen=True):
+    """What a method's features were worth on the part of the log that it was not fitted on."""
+
+    method: str
+    value: float | None  # payoff per visit; None: it could not be fitted
+    lift: float | None  # over the same policy without features: 0.1 is 10 % more
+    lift_interval: tuple[float, float] | None
+    refused: str = ""  # why it could not be fitted
+
+
 class FeatureReport(msgspec.Struct, frozen=True):
     """The report on a feature model."""
 
@@ -72,10 +82,11 @@ class FeatureReport(msgspec.Struct, frozen=True):
     above_four_fifths: float | None
     method: str = "clusters"
     identity: str = ""
+    tried: tuple[TriedMethod, ...] = ()  # by the method auto, the best first
 
 
-def describe(builder: FeatureBuilder) -> FeatureReport:
-    """The report of a fitted builder."""
+def describe(builder: FeatureBuilder, tried: tuple[TriedMethod, ...] = ()) -> FeatureReport:
+    """The report of a fitted builder, and of what was tried before it was chosen."""
     users = builder.user_side_
     articles: FittedSide | None = getattr(builder, "article_side_", None)
     model: BilinearLogistic | None = getattr(builder, "model_", None)
@@ -111,6 +122,7 @@ def describe(builder: FeatureBuilder) -> FeatureReport:
         above_four_fifths=above(0.8),
         method=builder.method,
         identity=builder.identity,
+        tried=tried,
     )
 
 

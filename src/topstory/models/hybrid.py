@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import solve_triangular
 
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.models.factored import (
@@ -114,13 +115,7 @@ class HybridLinear(LinearModel):
         return self.prior.shared(self.weight)
 
     def _fits(self, article: str, features: Floats | None) -> None:
-        known = self._features.get(article)
-        if known is not None:
-            if features is not None and not np.array_equal(known, features):
-                raise ValueError(
-                    f"article {article!r} is known with other features; "
-                    "remove it before adding it with new ones"
-                )
+        if features is None and article in self._features:
             return
         count = 1 if features is None else len(features)
         if self.prior is not None and count != self.prior.features:
@@ -136,10 +131,49 @@ class HybridLinear(LinearModel):
             )
 
     def _admit(self, article: str, features: Floats | None) -> None:
-        if article not in self._features:
+        known = self._features.get(article)
+        if known is None:
             given = np.ones(1) if features is None else features
             self._count = len(given)
             self._features[article] = given
+        elif features is not None and not np.array_equal(known, features):
+            raise ValueError(
+                f"article {article!r} is known with other features; edit_article(id, features) "
+                "changes them"
+            )
+
+    def _change(self, article: str, features: Floats) -> None:
+        """From now on its z is x ⊗ these; β and its own θ_a = A⁻¹(b − Bβ) stay as they are.
+
+        So its estimate changes by xᵀβ(f' − f). B is not kept but follows from f: it becomes that
+        of the new features, and b follows it. b0 stays, as it does when an article is removed.
+        The width is that of an article which had these features all along.
+        """
+        known = self._features[article]
+        if np.array_equal(known, features):
+            return
+        self._features[article] = features
+        if self._state is None:
+            return
+        slot, state = self.roster.slot(article), self._state
+        d = len(state.b[slot])
+        if self.factored:
+            beta = solve_triangular(state.L0[0], state.z0, lower=True, trans="T")
+            A, theta = state.L[slot] @ state.L[slot].T, state.theta[slot].copy()
+        else:
+            beta, A, theta = state.beta, state.A[slot], state.A_inverse[slot] @ state.b[slot]
+        moved = beta.reshape(d, -1) @ (features - known)  # (d,) what xᵀβf changes by, of x
+        state.b[slot] += A @ moved - self.ridge * moved
+        add_own(state.departed, theta[np.newaxis], known[np.newaxis], self.ridge)
+        if self.factored:
+            state.z[slot] = solve_triangular(state.L[slot], state.b[slot], lower=True)
+            theta = solve_triangular(state.L[slot], state.z[slot], lower=True, trans="T")
+            state.theta[slot] = theta
+        else:
+            theta = state.A_inverse[slot] @ state.b[slot]
+            self._drop_form(slot)
+        add_own(state.departed, theta[np.newaxis], features[np.newaxis], -self.ridge)
+        state.features[slot] = features
 
     def features_of(self, article: str) -> Floats | None:
         """The article's features."""
@@ -159,6 +193,12 @@ class HybridLinear(LinearModel):
             return
         theta = state.A_inverse[slot] @ state.b[slot]
         add_own(state.departed, theta[np.newaxis], state.features[own], self.ridge)
+        self._drop_form(slot)
+
+    def _drop_form(self, slot: int) -> None:
+        """Compute an article's S and v anew when it is next asked about."""
+        state = self.state
+        state.left_at[slot] = -1
         for field, place in (("active", ACTIVE), ("current", CURRENT)):
             listed = getattr(state, field)
             count = int(state.clock[place])

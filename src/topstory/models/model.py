@@ -65,6 +65,9 @@ class Model(ABC):
     def _admit(self, article: str, features: Floats | None) -> None:
         """Remember an article's features."""
 
+    def _change(self, article: str, features: Floats) -> None:
+        """Give a known article these features, which may be those that it has."""
+
     def _check(self, dimension: int) -> None:
         """Raise ValueError if a parameter does not fit contexts of this length."""
 
@@ -140,12 +143,24 @@ class Model(ABC):
             self._place(slot, article)
         return slot
 
+    def edit(self, article: str, features: npt.ArrayLike | None) -> int:
+        """Give a known article these features from now on, or add it. Returns its slot.
+
+        What was learned stays as it is, the article's own coefficients too. None: as they are.
+        """
+        vector = self.check_article(article, features)
+        if article not in self.roster:
+            return self.add(article, vector)
+        if vector is not None:
+            self._change(article, vector)
+        return self.roster.slot(article)
+
     def add_all(self, articles: Mapping[str, npt.ArrayLike | None]) -> Slots:
-        """The slots of a log's articles, by id with their features. New articles are added."""
-        return np.array([self.add(article, row) for article, row in articles.items()], np.int32)
+        """The slots of a log's articles, by id. New ones are added, known ones edited."""
+        return np.array([self.edit(article, row) for article, row in articles.items()], np.int32)
 
     def check_article(self, article: Any, features: npt.ArrayLike | None) -> Floats | None:
-        """The features as an array; ValueError if `add` would not take the article."""
+        """The features as an array; ValueError if `edit` would not take the article."""
         if not isinstance(article, str) or not article:
             raise ValueError(f"an article id is a non-empty string, got {article!r}")
         vector = None if features is None else finite_vector(features, article)

@@ -169,6 +169,13 @@ class Policy:
         """Add an article, with its features if it has any (m numbers, the constant included)."""
         self.model.add(article, features)
 
+    def edit_article(self, article: str, features: npt.ArrayLike | None) -> None:
+        """Give an article other features: they count from now on, and what was learned stays.
+
+        An article that is not known is added.
+        """
+        self.model.edit(article, features)
+
     def remove_article(self, article: str) -> None:
         """Forget an article. One that only leaves the pool for a while need not be removed."""
         self.model.remove(article)

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 from tests.cli.running import answer, run, words
-from tests.features.worlds import little_log
+from tests.features.worlds import little_log, mixed_log
 
 import topstory as ts
 from topstory.features.description import describe
@@ -116,7 +116,7 @@ def test_every_failure_is_one_sentence(logs: Path, raw: Path, tmp_path: Path) ->
         (("show", model), "model"),
         (("show", raw), "it is a folder; a feature model is one file"),
         (("show", "/dev/null"), "/dev/null: "),
-        (("fit", logs / "uniform", model), "topstory simulate --raw writes such a log"),
+        (("fit", logs / "uniform", model), "simulate --raw makes up such a log"),
         (
             ("fit", raw, model, "--support", "2"),
             "support must lie between 0 (keep all) and 1, got 2",
@@ -165,3 +165,27 @@ def test_a_support_that_is_no_number_is_wrong_usage(
     given = [text for each in support for text in ("--support", each)]
     result = run("features", "fit", raw, tmp_path / "model", *given, status=2)
     assert "--support" in words(result.stderr)
+
+
+def test_auto_says_what_each_method_is_worth_and_keeps_the_best(tmp_path: Path) -> None:
+    mixed_log().write(tmp_path / "log")
+    model = tmp_path / "model"
+    fit = ("--clusters", "2", "--method", "auto")
+    report = answer("features", "fit", tmp_path / "log", model, *fit)
+    tried = report["tried"]
+    assert {each["method"] for each in tried} == {"direct", "clusters", "pca", "bilinear"}
+    assert report["method"] == tried[0]["method"] == ts.FeatureBuilder.load(model).method
+    judged = [each for each in tried if each["value"] is not None]
+    assert judged == sorted(judged, key=lambda each: -each["value"])
+    assert all(bool(each["refused"]) == (each["value"] is None) for each in tried)
+
+
+def test_a_direct_model_is_shown_field_by_field(tmp_path: Path) -> None:
+    mixed_log().write(tmp_path / "log")
+    model = tmp_path / "model"
+    shown = words(run("features", "fit", tmp_path / "log", model, "--method", "direct").stdout)
+    assert "direct: " in shown
+    for said in ("standardised", "one-hot", "1 if true", "not used", "components"):
+        assert said in shown
+    failed = run("features", "show", model, "--picture", tmp_path / "out.svg", status=1)
+    assert "method direct makes no clusters" in words(failed.stderr)

@@ -14,6 +14,7 @@ from tests.serving.making import (
     refused,
     run,
     stopped,
+    visits,
 )
 
 from topstory.serving.api.errors import ApiError
@@ -136,15 +137,30 @@ def test_a_pool_that_was_emptied_still_says_how_many_features_it_takes(tmp_path:
     run(config(tmp_path), work)
 
 
+def test_an_article_whose_features_change_is_edited_and_recovered_so(tmp_path: Path) -> None:
+    settings = config(tmp_path)
+
+    async def work(service: Service) -> str:
+        await add_articles(service)
+        await visits(service, 60)
+        policy = service.state.pools["front"].policy
+        before, pool = policy.copy(), list(service.state.pools["front"].articles)
+        await service.put_article("front", pool[0], ArticleRequest(features=(0.9, 0.2, 1.0)))
+        assert service.state.pools["front"].articles[pool[0]].facts.features == (0.9, 0.2, 1.0)
+        before.edit_article(pool[0], (0.9, 0.2, 1.0))
+        assert policy.scores(USER, pool).tolist() == before.scores(USER, pool).tolist()
+        await visits(service, 40, seed=1)
+        return service.state.fingerprint()
+
+    assert run(settings, work) == folded(settings).fingerprint()
+
+
 def test_features_that_do_not_fit_are_refused_before_they_are_journalled(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         await add_articles(service, 1)
         number = service.state.number
         with pytest.raises(ApiError) as caught:
             await service.put_article("front", "odd", ArticleRequest(features=(1.0,)))
-        assert refused(caught) == (409, "features_conflict")
-        with pytest.raises(ApiError) as caught:
-            await service.put_article("front", "article-0", ArticleRequest(features=(9.0, 9, 1)))
         assert refused(caught) == (409, "features_conflict")
         with pytest.raises(ApiError) as caught:
             await service.put_article("front", "big", ArticleRequest(features=(1e9, 0.0, 1.0)))

@@ -9,7 +9,8 @@ from topstory.cli.arguments import AsJson, Support
 from topstory.cli.errors import reports_errors
 
 if TYPE_CHECKING:
-    from topstory.features.description import FeatureReport
+    from topstory.features import FeatureBuilder
+    from topstory.features.description import FeatureReport, TriedMethod
 
 features = typer.Typer(
     name="features",
@@ -30,8 +31,10 @@ def fit(
         str,
         typer.Option(
             metavar="M",
-            help="How profiles become numbers: clusters (the paper's), or direct (one-hot "
-            "categories and scaled numbers, for small profiles).",
+            help="How profiles become numbers: clusters (the paper's), direct (one-hot categories "
+            "and scaled numbers, for small profiles), pca (principal components), bilinear "
+            "(expected liking of each cluster of articles), or auto: the one whose features are "
+            "worth most on the second half of the log.",
         ),
     ] = "clusters",
     clusters: Annotated[int, typer.Option(metavar="K", help="Number of user clusters.")] = 5,
@@ -40,6 +43,18 @@ def fit(
         typer.Option(metavar="K", help="Number of article clusters. Default: as many as of users."),
     ] = None,
     support: Support = None,
+    article_support: Annotated[
+        list[str] | None,
+        typer.Option(metavar="S", help="The same as --support, of articles. Default: 0."),
+    ] = None,
+    numbers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="How numbers and dates are encoded: scaled or bins. Default: scaled with direct, "
+            "otherwise bins.",
+        ),
+    ] = None,
     distances: Annotated[
         str,
         typer.Option(
@@ -48,7 +63,10 @@ def fit(
     ] = "weighted",
     components: Annotated[
         int,
-        typer.Option(metavar="N", help="Number of principal components to add to the memberships."),
+        typer.Option(
+            metavar="N",
+            help="Number of principal components: of pca (default 10), or beside the memberships.",
+        ),
     ] = 0,
     ridge: Annotated[float, typer.Option(metavar="R", help="L2 penalty of the regression.")] = 15.0,
     engine: Annotated[
@@ -80,7 +98,9 @@ def fit(
     The method clusters needs a log of random exploration: it fits a bilinear logistic regression of
     clicks on raw features, clusters the projected users and articles by k-means, and computes
     memberships by a Gaussian kernel, by default six numbers for each. The workers of the engine
-    read the events themselves, so the log may exceed memory. The method direct takes any log.
+    read the events themselves, so the log may exceed memory. The method bilinear needs the same;
+    direct and pca take any log. The method auto needs a uniform log, or one with propensities,
+    and reads it into memory.
     """
     import topstory as ts
     from topstory.cli.arguments import parse_support
@@ -94,17 +114,23 @@ def fit(
         clusters=clusters,
         article_clusters=article_clusters,
         support=minimum,
+        article_support=parse_support(article_support, "--article-support") or 0.0,
+        numbers=numbers,
         distances=distances,
         components=components,
         ridge=ridge,
         engine=engine,
         seed=seed,
-        method=method,
     )
-    with fit_status(stderr_console()) as follow:
-        builder.fit_folder(rawlog, passes=passes, in_memory=in_memory, progress=follow)
+    tried: tuple[TriedMethod, ...] = ()
+    if method == "auto":
+        builder, tried = _chosen(builder, rawlog)
+    else:
+        builder.set_params(method=method)
+        with fit_status(stderr_console()) as follow:
+            builder.fit_folder(rawlog, passes=passes, in_memory=in_memory, progress=follow)
     builder.save(model)
-    _show(model, None, json)
+    _show(model, None, json, tried)
 
 
 def apply(
@@ -176,13 +202,41 @@ for command in (fit, apply, show):
     features.command(command.__name__)(reports_errors(command))
 
 
-def _show(model: Path, picture: Path | None, json: bool) -> None:
+def _chosen(
+    template: "FeatureBuilder", rawlog: Path
+) -> tuple["FeatureBuilder", tuple["TriedMethod", ...]]:
+    """The best method's builder, and what was tried."""
+    import topstory as ts
+    from topstory.cli.output.consoles import stderr_console
+    from topstory.cli.output.progress import work_bar
+    from topstory.cli.reports.finite import finite, finite_ends
+    from topstory.evaluation.feature_choice import choose_features
+    from topstory.features.description import TriedMethod
+
+    with work_bar(stderr_console(), "auto") as follow:
+        found = choose_features(ts.EventLog.read(rawlog), template=template, progress=follow)
+    values = tuple(
+        TriedMethod(
+            method=name,
+            value=finite(each.value.value),
+            lift=finite(each.lift.value),
+            lift_interval=finite_ends(each.lift.best_interval),
+        )
+        for name, each in found.values.items()
+    )
+    refused = tuple(TriedMethod(name, None, None, None, why) for name, why in found.refused.items())
+    return found.builder, values + refused
+
+
+def _show(
+    model: Path, picture: Path | None, json: bool, tried: tuple["TriedMethod", ...] = ()
+) -> None:
     import topstory as ts
     from topstory.cli.output.consoles import print_json, stdout_console
     from topstory.cli.output.feature_tables import show_features
     from topstory.features.description import describe
 
-    report: FeatureReport = describe(ts.FeatureBuilder.load(model))
+    report: FeatureReport = describe(ts.FeatureBuilder.load(model), tried)
     if picture is not None:
         if report.above_half is None or report.above_four_fifths is None:
             raise ValueError(f"method {report.method} makes no clusters, so there is no histogram")

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from topstory.cli.output.numbers import count, number
 from topstory.cli.output.tables import plain_table
-from topstory.features.description import FeatureReport, Liking
+from topstory.features.description import FeatureReport, Liking, TriedMethod
 from topstory.features.regression.early_stopping import HELD_OUT, LAST_BATCH
 
 BAR_WIDTH = 40  # characters of the longest bar
@@ -21,6 +21,8 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
     def say(text: str) -> None:
         console.print(text, markup=False, soft_wrap=True)
 
+    if report.tried:
+        _show_tried(report.tried, console)
     console.print(name, style="bold", markup=False)
     how = f" ({report.distances} distances)" if report.clusters else ""
     say(
@@ -60,6 +62,21 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
     say(
         f"{report.above_half:.0%} of users are above 0.5, {report.above_four_fifths:.0%} above 0.8 "
         "(the paper's Figure 5: 85 % and 40 %)"
+    )
+
+
+def _show_tried(tried: Sequence[TriedMethod], console: Console) -> None:
+    table = plain_table("method", "payoff per visit", "lift over no features", "")
+    for each in tried:
+        ends = each.lift_interval
+        between = "" if ends is None else f" [{ends[0]:+.1%}…{ends[1]:+.1%}]"
+        lift = "" if each.lift is None else f"{each.lift:+.1%}{between}"
+        table.add_row(each.method, number(each.value, 5), lift, escape(each.refused))
+    console.print(table)
+    console.print(
+        "Each was fitted on the first half of the log and judged on the second, with the policy "
+        f"linucb-disjoint. The best, {tried[0].method}, was fitted again on the whole log.\n",
+        soft_wrap=True,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topstory.features.clustering.fit import EncodedProfiles, cluster
+from topstory.features.clustering.fit import Clustered, EncodedProfiles, cluster
 from topstory.features.methods.method import (
     Fitted,
     RawProfiles,
@@ -12,10 +12,19 @@ from topstory.features.methods.method import (
     dense,
     user_encoder,
 )
+from topstory.features.regression.bilinear import BilinearLogistic
 
 
 def fit(settings: Settings, raw: RawProfiles, regress: Regress) -> Fitted:
     """A bilinear logistic regression of clicks, then clusters in its projection."""
+    _, model, found = clustered(settings, raw, regress)
+    return Fitted(found.users, found.articles, model, found.groups)
+
+
+def clustered(
+    settings: Settings, raw: RawProfiles, regress: Regress
+) -> tuple[EncodedProfiles, BilinearLogistic, Clustered]:
+    """The profiles encoded, the regression, and the clusters in its projection."""
     users = user_encoder(settings, raw.users)
     articles = article_encoder(settings, raw.articles)
     encoded = EncodedProfiles(
@@ -31,4 +40,4 @@ def fit(settings: Settings, raw: RawProfiles, regress: Regress) -> Fitted:
         settings.distances,
         settings.components,
     )
-    return Fitted(found.users, found.articles, model, found.groups)
+    return encoded, model, found

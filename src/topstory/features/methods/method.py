@@ -12,6 +12,7 @@ from topstory.engines import Engine
 from topstory.events.columns.profiles import as_profiles, profile_kinds
 from topstory.features.clustering.fit import Groups
 from topstory.features.clustering.fitted_side import FittedSide
+from topstory.features.clustering.memberships import MembershipMap
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.features.encoding.categories import Sparse
 from topstory.features.encoding.encoder import Encoder, Threshold
@@ -22,6 +23,7 @@ from topstory.kernels.compilation import Floats
 AnyEncoder = Encoder | ProfileEncoder
 Regress = Callable[[Sparse, Floats], BilinearLogistic]  # who clicks on what, from φ_u and φ_a
 PAPER_SUPPORT = 0.1
+MAX_SAMPLE = 200_000  # users to learn directions from
 
 
 @dataclass(frozen=True)
@@ -108,3 +110,22 @@ def dense(encoder: AnyEncoder, profiles: Any) -> Floats:
     """(rows, D) φ."""
     found: Floats = encoder.transform(profiles).toarray().astype(np.float64)
     return found
+
+
+def sampled(users: Sparse, seed: int) -> Sparse:
+    """Some of the rows, where there are many."""
+    if users.shape[0] <= MAX_SAMPLE:
+        return users
+    random = np.random.default_rng(seed)
+    return users[np.sort(random.choice(users.shape[0], MAX_SAMPLE, replace=False))]
+
+
+def linear_map(weights: Floats, users: Sparse) -> MembershipMap:
+    """φᵀ`weights`, centred, and scaled so that 19 of 20 rows are at most 1 long.
+
+    Longer ones are shortened to 1, as the map does.
+    """
+    found: Floats = np.asarray(users @ weights)
+    mean = found.mean(axis=0)
+    longest = float(np.quantile(np.linalg.norm(found - mean, axis=1), 0.95)) or 1.0
+    return MembershipMap(np.ascontiguousarray(weights / longest), -mean / longest, 0)

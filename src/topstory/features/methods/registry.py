@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from topstory.features.methods import clusters, direct
+from topstory.features.methods import bilinear, clusters, direct, pca
 from topstory.features.methods.method import Method
 
-CLUSTERS, DIRECT = "clusters", "direct"
-METHODS: dict[str, Method] = {DIRECT: direct.fit, CLUSTERS: clusters.fit}
-NEED_NO_ARTICLES = frozenset({DIRECT})  # logs without profiles of articles will do
+DIRECT, CLUSTERS, PCA, BILINEAR = "direct", "clusters", "pca", "bilinear"
+METHODS: dict[str, Method] = {
+    DIRECT: direct.fit,
+    CLUSTERS: clusters.fit,
+    PCA: pca.fit,
+    BILINEAR: bilinear.fit,
+}
+NEED_NO_ARTICLES = frozenset({DIRECT, PCA})  # logs without profiles of articles will do

@@ -107,9 +107,11 @@ class Pool:
     def place(self, facts: ArticleFacts, number: int) -> None:
         """Add an article, or change it."""
         self.learn()
-        known = self.articles.get(facts.id)
+        known, roster = self.articles.get(facts.id), self.policy.model.roster
+        if facts.id in roster:
+            self._announce([roster.slot(facts.id)])
+        self.policy.edit_article(facts.id, facts.features)
         if known is None:
-            self.policy.add_article(facts.id, facts.features)
             self.policy.model.see(self.dimension)
             self.articles[facts.id] = Article(facts, number, Tally.empty(self.segments))
         else:
