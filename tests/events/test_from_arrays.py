@@ -21,9 +21,11 @@ NAN, INF = float("nan"), float("inf")
         ({"shown": ["b", "c", "d"]}, r"row 1: shown article 'c' is not in its pool \(pool 0\)"),
         ({"shown": ["b", "z", "d"]}, r"row 1: unknown article 'z' was shown; list it in pool 0"),
         ({"shown": ["b", "a"]}, r"shown must hold one article id for each of the 3 rows.* got 2"),
-        ({"shown": [1, 2, 3]}, r"row 0: shown: article id 1 is not a string; pass str\(id\)"),
-        ({"shown": np.array([1, 2, 3])}, r"row 0: shown: article id 1 is not a string"),
-        ({"shown": ["b", 7, "d"]}, r"row 1: shown: article id 7 is not a string"),
+        ({"shown": [1.5, 2, 3]}, r"row 0: shown: article id 1.5 is not a string; pass str\(id\)"),
+        ({"shown": np.array([1.5, 2, 3])}, r"row 0: shown: article id 1.5 is not a string"),
+        ({"shown": np.array([1, 2, 3])}, r"row 0: unknown article '1' was shown"),
+        ({"shown": ["b", 7, "d"]}, r"row 1: unknown article '7' was shown"),
+        ({"shown": ["b", True, "d"]}, r"row 1: shown: article id True is not a string"),
         ({"shown": ["b", None, "d"]}, r"row 1: shown article None is not an id"),
         ({"shown": [b"b", b"a", b"d"]}, r"row 0: shown: article id b'b' is not a string"),
         ({"users": [[0.2, 1.0], [NAN, 1.0], [0.1, 1.0]]}, r"row 1: user feature 0 is nan"),
@@ -50,7 +52,7 @@ NAN, INF = float("nan"), float("inf")
         ({"pool": [0, 0]}, r"pool must hold one value for each of the 3 rows"),
         ({"pools": [["a", "b"], ["b", "c", "d", "b"]]}, r"pool 1 lists article 'b' twice"),
         ({"pools": [["a", "b"], []]}, r"pool 1 is empty"),
-        ({"pools": [["a", "b"], ["b", 7, "d"]]}, r"pool 1: article id 7 is not a string; pass str"),
+        ({"pools": [["a", "b"], ["b", 7.5, "d"]]}, r"pool 1: article id 7.5 is not a string; pass"),
         ({"pools": [["a", "b"], ["b", ""]]}, r"pool 1: article id '' is empty"),
         ({"pools": [["a", "b"], ["b", "\ud800"]]}, r"pool 1: article id .* cannot be written as"),
         ({"pools": [["a", "b"], "bcd"]}, r"pool 1 is the string 'bcd'; pass a list"),
@@ -69,7 +71,7 @@ NAN, INF = float("nan"), float("inf")
             r"article 'd' has no features but",
         ),
         ({"articles": dict.fromkeys("abcd", 1.0)}, r"features of article 'a' must be 1-D"),
-        ({"articles": {1: [1.0]}}, r"articles: article id 1 is not a string; pass str\(id\)"),
+        ({"articles": {1.5: [1.0]}}, r"articles: article id 1.5 is not a string; pass str\(id\)"),
         ({"timestamps": [1, 2]}, r"timestamps must hold one value for each of the 3 rows"),
         ({"timestamps": [1.0, NAN, 2.0]}, r"row 1: timestamp is nan"),
         ({"timestamps": np.array([1, 2, "NaT"], "M8[s]")}, r"row 2: timestamp is NaT"),
@@ -249,3 +251,14 @@ def test_a_pool_of_more_than_65536_articles_widens_positions() -> None:
         log = EventLog.from_arrays(np.ones((1, 1)), [pool], [0], [pool[-1]], [0])
         assert log.position.dtype == dtype
         assert log[0].shown == pool[-1]
+
+
+@pytest.mark.parametrize("shown", [[7, 8, 7], (7, 8, 7), np.array([7, 8, 7]), ["7", 8, "7"]])
+def test_whole_numbers_may_be_ids(shown: Any) -> None:
+    log = EventLog.from_arrays(
+        np.ones((3, 1)), [[7, 8], np.array([8, 7])], [0, 0, 1], shown, [1, 0, 0],
+        articles={7: [1.0], 8: [2.0]},
+    )  # fmt: skip
+    assert log.shown.tolist() == ["7", "8", "7"]
+    assert log.pools == [["7", "8"], ["8", "7"]]
+    assert list(log.articles) == ["7", "8"]

@@ -40,6 +40,8 @@ from topstory.evaluation.uncertainty.repeats import (
 from topstory.evaluation.uncertainty.simultaneous import Claim, simultaneous_lifts
 from topstory.evaluation.uncertainty.winner import shrunk_relative_ctrs
 from topstory.events import EventLog
+from topstory.events.log import check_log
+from topstory.html_table import html_table
 from topstory.policies.registry import REGISTRY, policy
 
 if TYPE_CHECKING:
@@ -162,6 +164,13 @@ class Comparison:
             for bucket in (*BUCKETS, TOTAL)
         }
 
+    def _repr_html_(self) -> str:
+        table = self.table()
+        columns = ["policy", "bucket", "trials", "ctr", "relative_ctr", "relative_low"]
+        columns += ["relative_high", "lift", "lift_low", "lift_high"]
+        rows = [[row[name] for name in columns] for row in table.to_pylist()]
+        return html_table(f"Comparison on {len(self.log):,} events", columns, rows)
+
     def table(self) -> Table:
         """A row for each policy and bucket, as an Arrow table."""
         import pyarrow as pa
@@ -244,6 +253,7 @@ def compare(
     ['policy', 'paper', 'bucket', 'trials']
     """
     assigned = assign_parameters(_with_baseline(policies, baseline), parameters)
+    check_log(log)
     check_size(size)
     check_policies(assigned, seed)
     check_repeats(repeats)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from topstory.evaluation.blocks import Blocks
+from topstory.evaluation.blocks import HOUR, Blocks
 from topstory.evaluation.intervals import Interval, rate_interval, ratio_interval
 from topstory.events import Rejection, Uniformity
+from topstory.html_table import html_table
 from topstory.kernels.compilation import Floats
 from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
 
@@ -176,6 +177,40 @@ class Result:
     def weighted_random_ctr(self) -> float:
         """The random policy's pool-weighted CTR: the log's mean payoff."""
         return _rate(self.learning.log_sums, WEIGHT, WEIGHTED_PAYOFF)
+
+    def plot(self, hours: float | None = None, axes: Any = None) -> Any:
+        """Draw the mean payoff of both buckets over time; returns matplotlib's axes.
+
+        Args:
+            hours: how long a point stands for; by default a twentieth of the log or more.
+            axes: where to draw; by default on a new figure.
+        """
+        from topstory.report.replay_figure import draw_replay
+
+        width = self._usual_hours() if hours is None else hours
+        curves = {
+            name: [(w.start, w.ctr) for w in bucket.over_time(width) if w.trials]
+            for name, bucket in self.buckets.items()
+        }
+        ends = {name: (each.ctr, *each.interval) for name, each in self.buckets.items()}
+        rate = "CTR" if self.learning.binary else "payoff"
+        return draw_replay(curves, ends, self.random_ctr, rate, axes)
+
+    def _usual_hours(self) -> float:
+        blocks = self.learning.blocks
+        return max(1, blocks.count // 20) * blocks.width / HOUR
+
+    def _repr_html_(self) -> str:
+        rate = "CTR" if self.learning.binary else "payoff"
+        names = ["", rate, "95 % interval", f"relative {rate}", "95 % interval", "trials"]
+        rows = [
+            [
+                *(name, bucket.ctr, list(bucket.interval)),
+                *(bucket.relative_ctr, list(bucket.relative_interval), bucket.trials),
+            ]
+            for name, bucket in self.buckets.items()
+        ]
+        return html_table(f"Result: {self.policy!r}, {self.events:,} events", names, rows)
 
 
 def _ratio(rate: float, base: float) -> float:

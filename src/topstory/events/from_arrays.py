@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 def from_arrays(
     users: Any,
-    pools: Sequence[Iterable[str]],
+    pools: Sequence[Iterable[str | int]],
     pool: npt.ArrayLike,
     shown: Any,
     payoff: npt.ArrayLike,
-    articles: Mapping[str, npt.ArrayLike | None] | None,
+    articles: Mapping[Any, npt.ArrayLike | None] | None,
     timestamps: npt.ArrayLike | None,
     propensity: npt.ArrayLike | None,
     visitor: npt.ArrayLike | None,
@@ -68,7 +68,7 @@ def from_arrays(
     return EventLog(
         users=contexts,
         pool=numbered,
-        position=shown_positions(shown, numbered, pool_table, article_table),
+        position=shown_positions(_text_ids(shown), numbered, pool_table, article_table),
         payoff=reals("payoff", payoff, events),
         recorded_propensity=recorded(propensity, numbered, pool_table),
         times=times,
@@ -79,6 +79,15 @@ def from_arrays(
         exact=_exact(users, payoff, contexts) if exact and visitors is None else None,
         decisions=_decisions(decisions, events, visitors),
     )
+
+
+def _text_ids(shown: Any) -> Any:
+    """Ids with whole numbers as text."""
+    if getattr(getattr(shown, "dtype", None), "kind", "") in ("i", "u"):
+        return np.asarray(shown).astype(str)
+    if isinstance(shown, list | tuple) and any(isinstance(each, int) for each in shown):
+        return [str(each) if type(each) is int else each for each in shown]
+    return shown
 
 
 def _text(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -25,6 +25,24 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
     from topstory.events.quality.uniformity import Uniformity
+
+
+def check_log(log: Any, name: str = "log") -> None:
+    """Raise TypeError, naming the argument, for what is not a log.
+
+    >>> check_log("logs")
+    Traceback (most recent call last):
+    ...
+    TypeError: log must be an EventLog, got 'logs': read the folder first, \
+ts.EventLog.read('logs')
+    """
+    if isinstance(log, EventLog):
+        return
+    hint = ""
+    if isinstance(log, str | PathLike):
+        hint = f": read the folder first, ts.EventLog.read({fspath(log)!r})"
+    shown = repr(log) if isinstance(log, str | PathLike) else type(log).__name__
+    raise TypeError(f"{name} must be an EventLog, got {shown}{hint}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,11 +89,11 @@ class EventLog(ArrayRecord):
     def from_arrays(
         cls,
         users: Any,
-        pools: Sequence[Iterable[str]],
+        pools: Sequence[Iterable[str | int]],
         pool: npt.ArrayLike,
         shown: Any,
         payoff: npt.ArrayLike,
-        articles: Mapping[str, npt.ArrayLike | None] | None = None,
+        articles: Mapping[Any, npt.ArrayLike | None] | None = None,
         timestamps: npt.ArrayLike | None = None,
         propensity: npt.ArrayLike | None = None,
         visitor: npt.ArrayLike | None = None,
@@ -91,7 +109,7 @@ class EventLog(ArrayRecord):
         Args:
             users: (n, d) contexts, the constant included, kept as float32; or a scipy.sparse
                 matrix of zeros and ones. A read-only float32 array is taken without a copy.
-            pools: lists of article ids; events may share one.
+            pools: lists of article ids (texts or whole numbers); events may share one.
             pool: (n,) index into `pools`.
             shown: (n,) article ids: a list, a numpy array, or (fastest) a dictionary-encoded
                 Arrow array.
@@ -342,6 +360,41 @@ class EventLog(ArrayRecord):
         from topstory.events.split import split
 
         return split(self, at)
+
+    def head(self, events: int = 5) -> EventLog:
+        """The first events; a notebook shows them as a table."""
+        return self[:events]
+
+    def to_arrow(self, pools: bool = False) -> Table:
+        """One row for each event: what was shown, what it paid, the context, and raw profiles.
+
+        Args:
+            pools: list the candidates of each event as well, not only the number of its pool.
+
+        >>> log = EventLog.from_arrays(np.ones((1, 1)), [["a", "b"]], [0], ["b"], [1])
+        >>> log.to_arrow(pools=True).drop_columns(["user"]).to_pylist()
+        [{'shown': 'b', 'payoff': 1.0, 'propensity': 0.5, 'pool': 0, 'candidates': ['a', 'b']}]
+        """
+        from topstory.events.tables import to_arrow
+
+        return to_arrow(self, pools)
+
+    def to_pandas(self, pools: bool = False) -> Any:
+        """The same as a data frame of pandas, which must be installed."""
+        from topstory.events.tables import to_frame
+
+        return to_frame(self, "pandas", pools)
+
+    def to_polars(self, pools: bool = False) -> Any:
+        """The same as a data frame of polars, which must be installed."""
+        from topstory.events.tables import to_frame
+
+        return to_frame(self, "polars", pools)
+
+    def _repr_html_(self) -> str:
+        from topstory.events.tables import to_html
+
+        return to_html(self)
 
     def __iter__(self) -> Iterator[Event]:
         return (event_of(self, i) for i in range(len(self)))

@@ -87,6 +87,25 @@ class Policy:
         self.decisions += 1
         return chosen
 
+    def choose_all(self, users: npt.ArrayLike, pool: Sequence[str]) -> list[Choice]:
+        """A decision for each of several users (n, d), in order; the same as one by one.
+
+        >>> import topstory as ts
+        >>> [choice.article for choice in ts.policy("ucb").choose_all([[1.0], [1.0]], ["a"])]
+        ['a', 'a']
+        """
+        return [self.choose(user, pool) for user in _rows("users", users)]
+
+    def estimates_all(self, users: npt.ArrayLike, pool: Sequence[str]) -> Floats:
+        """(n, len(pool)) the payoff to expect of each article for each of several users (n, d).
+
+        >>> import topstory as ts
+        >>> ts.policy("linucb-disjoint").estimates_all([[1.0], [1.0]], ["a", "b", "c"]).shape
+        (2, 3)
+        """
+        rows = _rows("users", users)
+        return np.array([self.estimates(user, pool) for user in rows]).reshape(-1, len(pool))
+
     def greedy(self, user: npt.ArrayLike, pool: Sequence[str]) -> Choice:
         """What the deployment bucket would show: the best estimate. Not counted as a decision."""
         return self._choose(user, pool, Greedy())
@@ -124,6 +143,7 @@ class Policy:
 
     def _scored(self, user: npt.ArrayLike, pool: Sequence[str]) -> tuple[Slots, Floats, Floats]:
         x = self._context(user)
+        pool = _named(pool)
         slots = self.model.slots(pool)
         self.model.prepare(x.values, pool)
         estimates, widths = np.empty(len(slots)), np.empty(len(slots))
@@ -137,7 +157,7 @@ class Policy:
 
     def learn(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
         """Learn from a whole trial: the same as `shown`, then `paid`."""
-        amount = payoff_in_range(payoff)
+        amount, article = payoff_in_range(payoff), _name(article)
         x, slot = self._context(user), self.model.add_if_new(article)
         self.model.prepare_trial(x.values, article)
         while not learn(self.model.state, slot, x, self.model.segment(x.values), amount):
@@ -147,6 +167,7 @@ class Policy:
 
     def shown(self, user: npt.ArrayLike, article: str) -> None:
         """The first half of a trial: the article was shown to the user."""
+        article = _name(article)
         x, slot = self._context(user), self.model.add_if_new(article)
         self.model.prepare_trial(x.values, article)
         while not learn_shown(self.model.state, slot, x, self.model.segment(x.values)):
@@ -159,7 +180,7 @@ class Policy:
 
         KeyError if the article is not known, or no longer known.
         """
-        amount = payoff_in_range(payoff)
+        amount, article = payoff_in_range(payoff), _name(article)
         if article not in self.model.roster:
             raise KeyError(f"article {article!r} is not known to this policy")
         x, slot = self._context(user), self.model.roster.slot(article)
@@ -167,7 +188,7 @@ class Policy:
 
     def add_article(self, article: str, features: npt.ArrayLike | None = None) -> None:
         """Add an article, with its features if it has any (m numbers, the constant included)."""
-        self.model.add(article, features)
+        self.model.add(_name(article), features)
 
     def edit_article(self, article: str, features: npt.ArrayLike | None) -> None:
         """Give an article other features: they count from now on, and what was learned stays.
@@ -178,7 +199,7 @@ class Policy:
 
     def remove_article(self, article: str) -> None:
         """Forget an article. One that only leaves the pool for a while need not be removed."""
-        self.model.remove(article)
+        self.model.remove(_name(article))
 
     # -- as sums --
 
@@ -265,6 +286,28 @@ class Policy:
             self._room, self._form = self.model.room(len(values)), type(self.model.state)
         self._room.values[:] = values
         return self._room
+
+
+def _named(pool: Sequence[str]) -> Sequence[str]:
+    """The pool's ids as text, where they are whole numbers."""
+    if len(pool) and not isinstance(pool[0], str):
+        return [_name(article) for article in pool]
+    return pool
+
+
+def _name(article: str) -> str:
+    """An id as text: whole numbers may be ids, too."""
+    given: Any = article
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        return str(int(given))
+    return article
+
+
+def _rows(what: str, users: npt.ArrayLike) -> Floats:
+    rows = np.asarray(users, np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"{what} must have a row for each user, (n, d); got shape {rows.shape}")
+    return rows
 
 
 def check_seed(seed: Any) -> None:

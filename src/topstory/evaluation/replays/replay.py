@@ -15,6 +15,7 @@ from topstory.evaluation.replays.retention import warn_if_unlikely
 from topstory.evaluation.replays.truth import ExpectedPayoffs, TrueValue
 from topstory.evaluation.result import ArticleResult, Bucket, Result
 from topstory.events import EventLog
+from topstory.events.log import check_log
 from topstory.explorers.explorer import WORK
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Slots
@@ -92,6 +93,13 @@ def replay(
     >>> result.learning.trials, result.learning.ctr > result.random_ctr
     (526, True)
     """
+    check_log(log)
+    if not (hasattr(policy, "choose") and hasattr(policy, "learn")):
+        hint = f": ts.policy({policy!r}) makes it" if isinstance(policy, str) else ""
+        raise TypeError(
+            f"policy must be a Policy, or an object with choose(user, pool) and learn(user, "
+            f"article, payoff); got {policy!r}{hint}"
+        )
     check_size(size)
     check_seed(seed)
     prepared(log, seed).warn()

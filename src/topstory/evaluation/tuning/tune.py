@@ -28,6 +28,7 @@ from topstory.evaluation.tuning.grids import (
 )
 from topstory.evaluation.uncertainty.repeats import REPEATS
 from topstory.events import EventLog
+from topstory.events.log import check_log
 
 MAX_WIDENINGS = 2  # how often values beyond the edge are tried
 
@@ -85,6 +86,7 @@ def tune(
     """
     if on not in (*BUCKETS, TOTAL):
         raise ValueError(f"on must be 'total', 'deployment' or 'learning', got {on!r}")
+    check_log(log)
     check_learning_share(learning_share)
     numbers = {key: value for key, value in given.items() if isinstance(value, int | float)}
     others = {key: value for key, value in given.items() if key not in numbers}

@@ -85,13 +85,17 @@ def merge_profiles(ids: Sequence[str], tables: Sequence[ArticleTable]) -> pa.Tab
 
 
 def as_id(key: object, where: str) -> str:
-    """`key`, if it may be an article's id: a non-empty string.
+    """`key` as an article's id: a non-empty string; a whole number becomes one.
 
     >>> as_id(109528, where="pool 0")
+    '109528'
+    >>> as_id(1.5, where="pool 0")
     Traceback (most recent call last):
     ...
-    ValueError: pool 0: article id 109528 is not a string; pass str(id)
+    ValueError: pool 0: article id 1.5 is not a string; pass str(id)
     """
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        return str(int(key))
     if not isinstance(key, str):
         raise ValueError(f"{where}: article id {key!r} is not a string; pass str(id)")
     if not key:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -108,17 +109,15 @@ def pools_of_keys(keys: Iterable[bytes]) -> PoolTable:
     return PoolTable(offsets, np.frombuffer(b"".join(listed), np.int32))
 
 
-def as_lists(pools: Iterable[Iterable[str]]) -> list[list[str]]:
+def as_lists(pools: Iterable[Iterable[str | int]]) -> list[list[str]]:
     """Pools as lists of ids, each id a non-empty string.
 
     >>> as_lists([("a", "b"), np.array(["c"])])
     [['a', 'b'], ['c']]
     >>> as_lists([["a", 7]])
-    Traceback (most recent call last):
-    ...
-    ValueError: pool 0: article id 7 is not a string; pass str(id)
+    [['a', '7']]
     """
-    lists: list[list[str]] = []
+    lists: list[list[Any]] = []
     for number, pool in enumerate(pools):
         if isinstance(pool, str):
             raise ValueError(f"pool {number} is the string {pool!r}; pass a list of article ids")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,15 +12,13 @@ import numpy.typing as npt
 from topstory.events.columns.array_record import blocks
 from topstory.events.columns.contexts import SparseContexts
 from topstory.events.columns.times import Times, as_datetime
+from topstory.events.log import EventLog, check_log
 from topstory.events.quality.checks import Check
 from topstory.events.quality.fields import FieldSummary, describe_fields
 from topstory.events.quality.hazards import hazards, repeated_events
 from topstory.events.quality.rejection import Rejection
 from topstory.events.quality.uniformity import Uniformity
 from topstory.events.quality.verdict import Method, judge
-
-if TYPE_CHECKING:
-    from topstory.events.log import EventLog
 
 MAX_COMPARED_CONTEXTS = 1_000_000  # of longer logs, this many evenly spaced contexts are compared
 
@@ -106,6 +104,7 @@ class Inspection(msgspec.Struct, frozen=True):
 
 def inspect(log: EventLog) -> Inspection:
     """Summarise the whole log; prints nothing."""
+    check_log(log)
     found, visitor = log.uniformity(), log.visitor_number
     verdict = judge(log, found)
     rejected = verdict.rejection
