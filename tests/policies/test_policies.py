@@ -162,7 +162,7 @@ def test_an_article_not_added_before_is_added() -> None:
             "4 features here, got 2",
         ),
         (lambda p: p.learn([1, 0, 0, 1], "sun", float("inf")), "payoff is a finite number"),
-        (lambda p: p.add_article(7), "non-empty string, got 7"),
+        (lambda p: p.add_article(7.5), "non-empty string, got 7.5"),
         (lambda p: p.add_article("fog", [np.nan]), "finite numbers"),
     ],
 )
