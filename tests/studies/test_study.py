@@ -131,6 +131,36 @@ def test_figure_5_counts_every_user_once() -> None:
     assert (found.above_half, sum(found.counts)) == (0.5, 2)
 
 
+def test_a_ridge_at_the_edge_of_what_was_tried_is_widened(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"policies": ["linucb-hybrid"], "sizes": [1.0], "values": {}}
+    given |= {"alphas": None, "epsilons": [0.1]}
+    found = small_study(tmp_path / "out", **given)
+    hybrid = [dict(run.parameters) for run in found.tuned if run.policy == "linucb-hybrid"]
+    ridges = [each.get("ridge", 1.0) for each in hybrid]
+    assert set(ridges) > {1.0, 10.0, 100.0}
+    best = found.recommended["linucb-hybrid", 1.0]
+    assert "ridge" not in best.at_edge or max(ridges) == 10_000 or min(ridges) == 0.01
+    rows = dict(found.report().settings)
+    assert rows["ridge"] == ", ".join(f"{ridge:g}" for ridge in sorted(set(ridges)))
+    assert rows["values of ε"] == "0.1"  # given values are not added to
+    plain = small_study(tmp_path / "other", tune_ridge=False, **given)
+    assert not any("ridge" in dict(run.parameters) for run in plain.tuned)
+
+
+def test_values_are_given_by_the_names_of_the_registry(tmp_path: Path) -> None:
+    names = ["softmax-disjoint", "squarecb-disjoint"]
+    given: dict[str, Any] = {"policies": names, "sizes": [1.0], "tune_ridge": False}
+    given |= {"values": {"temperature": [0.01, 0.1], "c": [30, 300]}}
+    found = small_study(tmp_path / "out", **given)
+    assert found.chosen("softmax-disjoint")["temperature"] in (0.01, 0.1)
+    assert found.chosen("squarecb-disjoint")["c"] in (30, 300)
+    with pytest.raises(ValueError, match=r"no policy is tuned by 'beta'; there are epsilon, alpha"):
+        small_study(tmp_path / "other", values={"beta": [1]})
+    with pytest.raises(ValueError, match="values of alpha are given twice"):
+        small_study(tmp_path / "other", values={"alpha": [1]})
+    assert not (tmp_path / "other").exists()
+
+
 def test_every_row_of_the_table_of_runs_is_a_replay(study: ts.Study) -> None:
     runs = study.runs().to_pylist()
     grids = len(POLICIES) * 2 * 2 + 2 * 2 * 2  # two values and sizes, two more ridges of linucb
@@ -145,7 +175,7 @@ def test_every_row_of_the_table_of_runs_is_a_replay(study: ts.Study) -> None:
 def test_the_report_says_how_to_repeat_it(study: ts.Study) -> None:
     wanted = "topstory study OUT --tuning TUNING --evaluation EVALUATION --exploration EXPLORATION "
     wanted += "--policy egreedy,ucb,egreedy-warm,linucb-disjoint --sizes 1,0.05 "
-    assert study.report().command == wanted + "--epsilons 0.1,0.3 --alphas 0.1,1"
+    assert study.report().command == wanted + "--values epsilon=0.1,0.3 --values alpha=0.1,1"
 
 
 def test_references_have_no_parameter(study: ts.Study) -> None:

@@ -140,6 +140,23 @@ def parse_numbers(text: str | None, option: str) -> list[float] | None:
     return parsed
 
 
+def parse_values(texts: list[str] | None, option: str) -> dict[str, list[float]]:
+    """Numbers by the name of a parameter.
+
+    >>> parse_values(["alpha=0.1,1", "epsilon=0.3"], "--values")
+    {'alpha': [0.1, 1.0], 'epsilon': [0.3]}
+    """
+    found: dict[str, list[float]] = {}
+    for text in texts or []:
+        name, equals, numbers = text.partition("=")
+        if not (name and equals) or name in found:
+            raise typer.BadParameter(
+                f"expected NAME=A,B,…, each name once, got {text!r}", param_hint=option
+            )
+        found[name] = parse_numbers(numbers, option) or []
+    return found
+
+
 def parse_support(texts: list[str] | None, option: str) -> float | dict[str, float] | None:
     """A number, or numbers by field; None if the option was not given.
 

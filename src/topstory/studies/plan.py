@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from topstory.evaluation import Bucket, Outcome, Point, Run, Tuning, cost, grid_runs, tuning_of
 from topstory.evaluation.exploration import total_bucket
 from topstory.evaluation.replays.run import TOTAL
-from topstory.evaluation.tuning.recommendation import Recommendation, TriedPoint, recommend
+from topstory.evaluation.tuning.grids import has_ridge, next_value
+from topstory.evaluation.tuning.recommendation import (
+    PAPER_RIDGE,
+    Recommendation,
+    TriedPoint,
+    recommend,
+)
 from topstory.evaluation.uncertainty.repeats import Estimate, mean_relative_ctr
 from topstory.policies import REGISTRY
 from topstory.studies.settings import REFERENCES, StudySettings
@@ -59,7 +66,9 @@ def tunings(settings: StudySettings, outcomes: Mapping[Run, Outcome]) -> dict[st
     """The tuning curves of each policy."""
     return {
         policy: tuning_of(
-            policy, settings.tune_on, [outcomes[run] for run in _grid(settings, policy)]
+            policy,
+            settings.tune_on,
+            [outcome for run, outcome in outcomes.items() if run.policy == policy],
         )
         for policy in settings.policies
     }
@@ -70,6 +79,55 @@ def recommended(settings: StudySettings, tunings: Mapping[str, Tuning]) -> Recom
     return recommend(
         [_tried(settings, point) for tuning in tunings.values() for point in tuning.points]
     )
+
+
+def beyond_the_edge(
+    settings: StudySettings, chosen: Recommended, tried: Iterable[Run]
+) -> list[Run]:
+    """Runs with more values of a parameter, where the recommended one is the last one tried.
+
+    The other parameter keeps its recommended value, and is tried with those next to it. Values that
+    were given are not added to.
+
+    >>> settings = StudySettings(policies=("linucb-hybrid",), sizes=(1.0,), ridges=(10.0, 100.0))
+    >>> best = Recommendation({"alpha": 0.4, "ridge": 100.0}, 1.5, at_edge=("ridge",))
+    >>> runs = beyond_the_edge(settings, {("linucb-hybrid", 1.0): best}, tuning_runs(settings))
+    >>> [dict(run.parameters) for run in runs]  # doctest: +NORMALIZE_WHITESPACE
+    [{'alpha': 0.2, 'ridge': 1000.0}, {'alpha': 0.4, 'ridge': 1000.0},
+     {'alpha': 0.6, 'ridge': 1000.0}]
+    """
+    points: dict[tuple[str, float], list[dict[str, float]]] = {}
+    for run in tried:
+        points.setdefault((run.policy, run.size), []).append(dict(run.parameters))
+    wider: list[Run] = []
+    for (policy, size), best in chosen.items():
+        if math.isnan(best.value):
+            continue
+        for name in best.at_edge:
+            if name in settings.values or (name == "ridge" and not settings.ridges):
+                continue
+            values = [point.get(name, PAPER_RIDGE) for point in points[policy, size]]
+            lower = best.parameters.get(name, PAPER_RIDGE) == min(values)
+            beyond = next_value(policy, name, values, lower, settings.scale)
+            if beyond is not None:
+                wider += [
+                    Run.of(policy, {**near, name: beyond}, size, settings.seed)
+                    for near in _near(best.parameters, name, points[policy, size])
+                ]
+    return wider
+
+
+def _near(
+    best: Mapping[str, float], edge: str, points: Sequence[Mapping[str, float]]
+) -> list[dict[str, float]]:
+    """The best parameters but the one at the edge: with that, and with the values next to it."""
+    others = [name for name in best if name != edge]
+    if not others:
+        return [{}]
+    (other,) = others
+    values = sorted({point[other] for point in points if other in point})
+    place = values.index(best[other])
+    return [{other: value} for value in values[max(place - 1, 0) : place + 2]]
 
 
 def _tried(settings: StudySettings, point: Point) -> TriedPoint:
@@ -137,8 +195,3 @@ def total_cost(settings: StudySettings, tuning_events: int, evaluation_events: i
         seeds * cost(Run.of(policy, {}, 1.0, 0)) for policy in settings.policies
     ) + sum(cost(run) for run in reference_runs(settings))
     return on_tuning * tuning_events + on_evaluation * evaluation_events
-
-
-def has_ridge(policy: str) -> bool:
-    """Whether the model of a policy has a ridge, the weight of its prior."""
-    return "ridge" in REGISTRY[policy].model_parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -14,6 +14,7 @@ from topstory.policies.registry import PAPER, REGISTRY
 
 REFERENCES = ("random", "omniscient")
 LEARNERS = tuple(name for name in PAPER if REGISTRY[name].tuned)
+TUNED = tuple(dict.fromkeys(each.tuned.name for each in REGISTRY.values() if each.tuned))
 SEARCHED_RIDGES = (10.0, 100.0)  # tried in addition to the paper's 1
 REPEATS = 3  # one learning path is luck; the mean of three has an interval that covers
 
@@ -27,8 +28,8 @@ class StudySettings(msgspec.Struct, frozen=True):
 
     policies: tuple[str, ...] = LEARNERS  # those that learn; the references are always run too
     sizes: tuple[float, ...] = SIZES
-    epsilons: tuple[float, ...] | None = None
-    alphas: tuple[float, ...] | None = None
+    values: dict[str, tuple[float, ...]] = {}  # by parameter: what is tried instead of its grid
+    scale: float = 1.0  # of the payoffs, which grids are for
     ridges: tuple[float, ...] = ()  # tried in addition to the paper's fixed 1
     repeats: int = REPEATS  # seeds on the evaluation log
     tune_on: str = TOTAL
@@ -36,16 +37,16 @@ class StudySettings(msgspec.Struct, frozen=True):
     seed: int = 0
 
     def grid(self, policy: str) -> tuple[float, ...]:
-        """The values of ε or α that a policy is tuned over."""
-        given = {"epsilon": self.epsilons, "alpha": self.alphas}.get(parameter_name(policy))
-        return default_grid(policy) if given is None else given
+        """The values of ε, α or the like that a policy is tuned over."""
+        given = self.values.get(parameter_name(policy))
+        return default_grid(policy, self.scale) if given is None else given
 
 
 def checked_settings(
     policies: Sequence[str] | None,
     sizes: Sequence[float] | None,
-    epsilons: Sequence[float] | None,
-    alphas: Sequence[float] | None,
+    values: Mapping[str, Sequence[float] | None],
+    scale: float,
     repeats: int | None,
     tune_on: str,
     learning_share: float,
@@ -61,13 +62,20 @@ def checked_settings(
     if tune_on not in (TOTAL, *BUCKETS):
         raise ValueError(f"tune_on must be 'total', 'deployment' or 'learning', got {tune_on!r}")
     check_learning_share(learning_share)
+    for name in values:
+        if name not in TUNED:
+            raise ValueError(f"no policy is tuned by {name!r}; there are {', '.join(TUNED)}")
     if repeats is not None and repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats!r}")
     return StudySettings(
         policies=names,
         sizes=SIZES if sizes is None else tuple(dict.fromkeys(map(float, sizes))),
-        epsilons=None if epsilons is None else tuple(dict.fromkeys(map(float, epsilons))),
-        alphas=None if alphas is None else tuple(dict.fromkeys(map(float, alphas))),
+        values={
+            name: tuple(dict.fromkeys(map(float, tried)))
+            for name, tried in values.items()
+            if tried is not None
+        },
+        scale=scale,
         ridges=SEARCHED_RIDGES if tune_ridge else (),
         repeats=REPEATS if repeats is None else repeats,
         tune_on=tune_on,

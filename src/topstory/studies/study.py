@@ -13,7 +13,8 @@ from topstory.engines import engine as named_engine
 from topstory.evaluation import Outcome, Run, cost, play_all
 from topstory.evaluation.replays.run import TOTAL
 from topstory.evaluation.replays.warm_start import needs_offset
-from topstory.evaluation.tuning.grids import default_grid, payoff_scale
+from topstory.evaluation.tuning.grids import payoff_scale
+from topstory.evaluation.tuning.tune import MAX_WIDENINGS
 from topstory.events import EventLog
 from topstory.studies.logs.simulated import SCALES, SimulatedLogs
 from topstory.studies.logs.sources import Logs, LogSource, OwnLogs, check_exploration
@@ -22,6 +23,7 @@ from topstory.studies.logs.warnings import StudyWarning, study_warnings
 from topstory.studies.plan import (
     EVALUATION,
     TUNING,
+    beyond_the_edge,
     check_parameters,
     evaluation_cells,
     recommended,
@@ -49,6 +51,7 @@ def study(
     sizes: Sequence[float] | None = None,
     epsilons: Sequence[float] | None = None,
     alphas: Sequence[float] | None = None,
+    values: Mapping[str, Sequence[float]] | None = None,
     repeats: int | None = None,
     tune_on: str = TOTAL,
     learning_share: float = 0.1,
@@ -77,15 +80,18 @@ def study(
         policies: names of the policies to compare; by default all that learn.
         sizes: the shares of retained events to learn from; by default the paper's six, and 100, 20
             and 5 % in the demo.
-        epsilons: values of ε to try.
+        epsilons: values of ε to try: short for `values={"epsilon": …}`.
         alphas: values of α to try.
+        values: values to try of any parameter that a policy is tuned by, by its name. By default
+            there are eight, and more beyond the edge if the best one is there; of α and the like,
+            on the scale of the tuning log's payoffs.
         repeats: how many learning paths (seeds) to evaluate each policy with; by default 3, and 4
             in the demo.
         tune_on: what the parameters are chosen by: the CTR of a bucket, `deployment` (as in the
             paper) or `learning`, or the `total` over both.
         learning_share: the part of the traffic that learns, in that total.
         tune_ridge: search the ridge of linear models as well; by default unless the scale is
-            `paper`, whose ridge is 1.
+            `paper`, whose ridge is 1. Where the best one is the last one tried, more are tried.
         seed: the first seed, and that of the simulated world.
         engine: `serial`, `local` (all cores), `ray`, or an engine.
         progress: called with (what is being done, work done, work in all).
@@ -119,10 +125,14 @@ def study(
         sizes = SCALES[scale].sizes if sizes is None else sizes
         repeats = SCALES[scale].repeats if repeats is None else repeats
     ridge = scale != "paper" if tune_ridge is None else tune_ridge
-    if alphas is None and tuning is not None and (unit := payoff_scale(tuning.payoff)) != 1:
-        alphas = default_grid("ucb", unit)
+    unit = 1.0 if tuning is None else payoff_scale(tuning.payoff)
+    tried: dict[str, Sequence[float] | None] = {"epsilon": epsilons, "alpha": alphas}
+    for name, given in (values or {}).items():
+        if tried.get(name) is not None:
+            raise ValueError(f"values of {name} are given twice: {name}s and values")
+        tried[name] = given
     settings = checked_settings(
-        policies, sizes, epsilons, alphas, repeats, tune_on, learning_share, ridge, seed
+        policies, sizes, tried, unit, repeats, tune_on, learning_share, ridge, seed
     )
     check_parameters(settings)
     source: LogSource
@@ -158,13 +168,20 @@ class _Session:
         self.settings, self.source, self.engine = settings, source, engine
         self.run_log, self.number = run_log, run_log.session
         self.progress = progress
-        self.done, self.total = 0.0, 1.0
+        self.done, self.total, self.widened = 0.0, 1.0, 0.0
         self.warned: set[str] = set()
 
     def study(self) -> Study:
         tuned = self._stage(TUNING, tuning_runs(self.settings))
         curves = tunings(self.settings, tuned)
         chosen = recommended(self.settings, curves)
+        for _ in range(MAX_WIDENINGS):
+            if not (wider := beyond_the_edge(self.settings, chosen, tuned)):
+                break
+            self.widened += sum(map(cost, wider))
+            tuned |= self._stage(TUNING, wider)
+            curves = tunings(self.settings, tuned)
+            chosen = recommended(self.settings, curves)
         runs = [run for cell in evaluation_cells(self.settings, chosen) for run in cell.runs]
         evaluated = self._stage(EVALUATION, runs + reference_runs(self.settings))
         return Study(
@@ -181,13 +198,14 @@ class _Session:
             options=self.source.options,
         )
 
-    def _stage(self, stage: str, runs: Sequence[Run]) -> Mapping[Run, Outcome]:
+    def _stage(self, stage: str, runs: Sequence[Run]) -> dict[Run, Outcome]:
         recorded = self.run_log.outcomes(stage)
         missing = [run for run in runs if run not in recorded]
         if missing:
             logs = self._logs()
             log = logs.tuning if stage == TUNING else logs.evaluation
             self.total = total_cost(self.settings, len(logs.tuning), len(logs.evaluation))
+            self.total += self.widened * len(logs.tuning)
             self.done += sum(cost(run) for run in runs if run in recorded) * len(log)
             given: dict[str, Any] = {}
             if any(needs_offset(run.policy) for run in missing):

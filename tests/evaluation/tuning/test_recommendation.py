@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from topstory.evaluation.tuning.recommendation import TriedPoint, recommend
+from topstory.policies.registry import REGISTRY
 
 ALPHAS = (0.03, 0.06, 0.1, 0.2, 0.4, 0.6, 1.0, 1.5)
 EPSILONS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.8)
@@ -138,3 +139,15 @@ def test_a_ridge_that_is_left_out_is_the_papers() -> None:
     found = recommend(points)["linucb-disjoint", 1.0]
     assert "ridge" not in found.parameters
     assert "ridge" in found.at_edge
+
+
+@pytest.mark.parametrize("policy", [name for name, entry in REGISTRY.items() if entry.tuned])
+def test_every_policy_that_is_tuned_gets_a_recommendation(policy: str) -> None:
+    tuned = REGISTRY[policy].tuned
+    assert tuned is not None
+    grid = tuned.grid
+    points = [
+        TriedPoint(policy, 1.0, {tuned.name: value}, 1.5 - 0.2 * (i != 4), 1e-6, 1.0)
+        for i, value in enumerate(grid)
+    ]
+    assert recommend(points)[policy, 1.0].parameters == {tuned.name: grid[4]}

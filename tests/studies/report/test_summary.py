@@ -117,7 +117,7 @@ def test_the_advice_knows_the_ridges_that_were_searched() -> None:
     tried = {
         point.parameters.get("ridge", 1.0) for point in study.tunings["linucb-disjoint"].points
     }
-    assert tried == {1.0, 10.0, 100.0}
+    assert tried >= {1.0, 10.0, 100.0}
     sentence = study.report().summary[0]
     assert sentence.startswith(f"Run {found.name} with ")
     assert ("ridge = " in sentence) == ("ridge" in found.parameters)

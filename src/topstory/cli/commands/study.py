@@ -59,10 +59,21 @@ def study(
         ),
     ] = None,
     epsilons: Annotated[
-        str | None, typer.Option(metavar="E,F,…", help="Values of epsilon to try.")
+        str | None,
+        typer.Option(metavar="E,F,…", help="Values of epsilon to try: --values epsilon=E,F,…"),
     ] = None,
     alphas: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="Values of alpha to try.")
+        str | None,
+        typer.Option(metavar="A,B,…", help="Values of alpha to try: --values alpha=A,B,…"),
+    ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=A,B,…",
+            help="Values to try of a parameter that policies are tuned by, such as "
+            "temperature=0.01,0.1; may be repeated. Default: eight, and more beyond the edge if "
+            "the best is there.",
+        ),
     ] = None,
     repeats: Annotated[
         int | None,
@@ -106,7 +117,7 @@ def study(
     it. OUT gets report.html, table1 as csv, md and tex, runs.parquet, and the figures.
     """
     import topstory as ts
-    from topstory.cli.arguments import parse_names, parse_numbers, parse_support
+    from topstory.cli.arguments import parse_names, parse_numbers, parse_support, parse_values
     from topstory.cli.output.consoles import print_json, stderr_console
     from topstory.cli.output.progress import work_bar
     from topstory.cli.output.warnings import printed_warnings
@@ -143,6 +154,7 @@ def study(
             sizes=parse_numbers(sizes, "--sizes"),
             epsilons=parse_numbers(epsilons, "--epsilons"),
             alphas=parse_numbers(alphas, "--alphas"),
+            values=parse_values(values, "--values"),
             repeats=repeats,
             tune_on=tune_on,
             learning_share=learning_share,

@@ -39,7 +39,9 @@ FALLS = {
     "ridge": (0.005, 0.005),  # of a model whose articles share nothing
     "shared ridge": (0.003, 0.003),  # of one whose articles share what they learn
 }
-LENGTH = {"alpha": 1.2, "epsilon": 1.2, "ridge": 3.0, "size": 1.5}  # in logarithms
+FLAT = (0.0, 0.0)  # of a parameter about which nothing is known beforehand
+LENGTH = {"ridge": 3.0, "size": 1.5}  # in logarithms
+TUNED_LENGTH = 1.2  # of ε, α and the like
 # Standard deviations of the random parts, for ε or α and for the ridge.
 PARTS = {"common": 0.02, "size": 0.02, "policy": 0.02, "both": 0.01}
 RIDGE_PARTS = {"common": 0.01, "size": 0.01, "policy": 0.01, "both": 0.004}
@@ -133,7 +135,7 @@ def _pooled(points: Sequence[TriedPoint], name: str, measured: Sequence[float]) 
         return np.asarray(expected)
 
     same_policy = (policy[:, None] == policy).astype(float)
-    near_size, near_x = _near(size, LENGTH["size"]), _near(x, LENGTH[name])
+    near_size, near_x = _near(size, LENGTH["size"]), _near(x, TUNED_LENGTH)
     curves = near_x * _parts(PARTS, same_policy, near_size)
     near_ridge = _near(ridge, LENGTH["ridge"]) * np.outer(has_ridge, has_ridge)
     curves += near_ridge * near_x * _parts(RIDGE_PARTS, same_policy, near_size)
@@ -148,8 +150,8 @@ def _pooled(points: Sequence[TriedPoint], name: str, measured: Sequence[float]) 
 
 def _falling(x: Floats, name: str) -> Floats:
     """The expected curve: a parabola from its peak, to each side."""
-    apart = x - math.log(DEFAULTS[name])
-    below, above = FALLS[name]
+    below, above = FALLS.get(name, FLAT)
+    apart = x - math.log(DEFAULTS.get(name, 1.0))
     return np.asarray(-np.where(apart < 0, below, above) * apart**2)
 
 

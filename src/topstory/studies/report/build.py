@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from topstory.evaluation.replays.run import TOTAL
 from topstory.evaluation.replays.warm_start import needs_offset
-from topstory.policies.registry import REGISTRY, SYMBOLS
+from topstory.evaluation.tuning.recommendation import PAPER_RIDGE
+from topstory.policies.registry import SYMBOLS
 from topstory.report import LogDescription, Report
 from topstory.studies.logs.simulated import SCALES
 from topstory.studies.logs.summaries import EXPLORATION, LogSummary, role_name
@@ -111,8 +112,7 @@ def _settings(study: Study) -> list[tuple[str, str]]:
         *((role_name(role), identity) for role, identity in study.identities.items()),
         ("policies", ", ".join(settings.policies)),
         ("data sizes", ", ".join(f"{100 * size:g} %" for size in settings.sizes)),
-        *_grids(settings),
-        ("ridge", "1" + "".join(f", {ridge:g}" for ridge in settings.ridges)),
+        *_tried(study),
         ("tuned on", _tuned_on(settings)),
         *_offset(study),
         ("learning paths (seeds)", f"{settings.repeats} on the evaluation log"),
@@ -140,16 +140,19 @@ def _offset(study: Study) -> list[tuple[str, str]]:
     return [("warm offsets", f"{explored.offset_by} on {explored.inspection.events:,} events")]
 
 
-def _grids(settings: StudySettings) -> list[tuple[str, str]]:
-    """The values tried of each parameter that is tuned."""
-    tried = {
-        SYMBOLS[entry.tuned.name]: settings.grid(name)
-        for name, entry in ((name, REGISTRY[name]) for name in settings.policies)
-        if entry.tuned
-    }
+def _tried(study: Study) -> list[tuple[str, str]]:
+    """The values tried of each parameter that is tuned, and of the ridge."""
+    tried: dict[str, set[float]] = {}
+    for run in study.tuned:
+        for name, value in run.parameters:
+            tried.setdefault(name, set()).add(value)
+    tried["ridge"] = {PAPER_RIDGE} | tried.pop("ridge", set())
     return [
-        (f"values of {symbol}", ", ".join(f"{value:g}" for value in grid))
-        for symbol, grid in tried.items()
+        (
+            name if name == "ridge" else f"values of {SYMBOLS.get(name, name)}",
+            ", ".join(f"{value:g}" for value in sorted(values)),
+        )
+        for name, values in tried.items()
     ]
 
 
@@ -158,14 +161,10 @@ def _command(settings: StudySettings, logs: Sequence[str]) -> str:
     words = ["topstory", "study", "OUT", *logs]
     if settings.policies != LEARNERS:
         words += ["--policy", ",".join(settings.policies)]
-    given = {
-        "--sizes": settings.sizes if settings.sizes != _default_sizes(logs) else None,
-        "--epsilons": settings.epsilons,
-        "--alphas": settings.alphas,
-    }
-    for option, values in given.items():
-        if values is not None:
-            words += [option, ",".join(f"{value:g}" for value in values)]
+    if settings.sizes != _default_sizes(logs):
+        words += ["--sizes", _joined(settings.sizes)]
+    for name, values in settings.values.items():
+        words += ["--values", f"{name}={_joined(values)}"]
     if settings.repeats != (SCALES["demo"].repeats if "demo" in logs else REPEATS):
         words += ["--repeats", f"{settings.repeats}"]
     if settings.tune_on != TOTAL:
@@ -177,6 +176,10 @@ def _command(settings: StudySettings, logs: Sequence[str]) -> str:
     if settings.seed:
         words += ["--seed", f"{settings.seed}"]
     return shlex.join(words)
+
+
+def _joined(values: Sequence[float]) -> str:
+    return ",".join(f"{value:g}" for value in values)
 
 
 def _default_sizes(logs: Sequence[str]) -> tuple[float, ...]:
