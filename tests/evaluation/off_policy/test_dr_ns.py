@@ -9,8 +9,15 @@ from tests.policies.comparing import same_model
 from tests.worlds import World
 
 import topstory as ts
+from topstory.kernels.compilation import compiled
 from topstory.kernels.randomness import KEEP, stream, unit
 from topstory.models.input_range import NotFiniteError
+
+
+@compiled
+def drawn(seed: np.uint64, t: int) -> float:
+    """The event's own random number, which only kernels can draw."""
+    return float(unit(stream(seed, t), KEEP))
 
 
 def uniform_log(events: int = 3_000) -> ts.EventLog:
@@ -49,7 +56,7 @@ def _twin(policy: ts.Policy, log: ts.EventLog, quantile: float, seed: int) -> tu
         factors += c
         paid += event.payoff
         ratios.append(p / chance if chance > 0 else np.inf)
-        if unit(np.uint64(stream(np.uint64(seed), t)), KEEP) < c * weight:
+        if drawn(np.uint64(seed), t) < c * weight:
             trained.learn(event.user, event.shown, event.payoff)
             accepted += 1
             place = max(0, int(np.ceil(quantile * len(ratios))) - 1)
