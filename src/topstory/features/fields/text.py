@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -78,6 +77,10 @@ class TextField(msgspec.Struct, frozen=True, dict=True, tag="text", tag_field="e
     def _weights(self) -> list[float]:
         return [float(weight) for weight in self.idf]
 
+    @cached_property
+    def _no_bias(self) -> Floats:
+        return np.zeros(self.components.shape[1])
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Numbers without meanings of their own."""
@@ -89,31 +92,35 @@ class TextField(msgspec.Struct, frozen=True, dict=True, tag="text", tag_field="e
             return ()
         if not isinstance(value, str):
             raise wrong(self.name, "text", value)
-        there, found = self._vectors([value])
-        return tuple(enumerate(found[0].tolist())) if there[0] else ()
+        found: list[float] = self._projected([value])[0].tolist()
+        length = math.sqrt(sum([each * each for each in found]))
+        return tuple([(place, each / length) for place, each in enumerate(found)] if length else ())
 
     def many(self, column: Any, unknown: Unknown) -> Cells:
         """The same of each row."""
-        there, found = self._vectors(["" if text is None else text for text in column.to_pylist()])
-        rows, width = np.flatnonzero(there), found.shape[1]
+        found = self._projected(["" if text is None else text for text in column.to_pylist()])
+        width = found.shape[1]
+        squares = np.zeros(len(found))
+        for place in range(width):  # in the order in which one text's are added up
+            squares += found[:, place] * found[:, place]
+        rows = np.flatnonzero(squares)
         columns = np.tile(np.arange(width, dtype=np.int32), len(rows))
-        return np.repeat(rows, width), columns, found[rows].ravel()
+        unit = found[rows] / np.sqrt(squares[rows])[:, None]
+        return np.repeat(rows, width), columns, unit.ravel()
 
-    def _vectors(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.bool_], Floats]:
-        """Which texts have numbers, and (texts, columns) of unit length."""
+    def _projected(self, texts: Sequence[str]) -> Floats:
+        """(texts, columns) of any length."""
         starts, indices, values = [0], [], []
+        known, weights = self._places, self._weights
         for text in texts:
-            counts = Counter(
-                place
-                for word in TOKEN.findall(text.lower())
-                if (place := self._places.get(word)) is not None
-            )
-            row = [
-                (place, (1.0 + math.log(times)) * self._weights[place])
-                for place, times in sorted(counts.items())
-            ]
-            indices += [place for place, _ in row]
-            values += [weight for _, weight in row]
+            counts: dict[int, int] = {}
+            for word in TOKEN.findall(text.lower()):
+                place = known.get(word)
+                if place is not None:
+                    counts[place] = counts.get(place, 0) + 1
+            for place in sorted(counts):
+                indices.append(place)
+                values.append((1.0 + math.log(counts[place])) * weights[place])
             starts.append(len(indices))
         width = self.components.shape[1]
         found: Floats = np.empty((len(texts), width))
@@ -122,13 +129,10 @@ class TextField(msgspec.Struct, frozen=True, dict=True, tag="text", tag_field="e
             np.array(indices, np.int32),
             np.array(values, np.float32),
             self.components,
-            np.zeros(width),
+            self._no_bias,
             found,
         )
-        lengths = np.sqrt((found * found).sum(axis=1))
-        there = lengths > 0
-        found[there] /= lengths[there, None]
-        return there, found
+        return found
 
     def report(self) -> FieldReport:
         """How many words make how many numbers."""
