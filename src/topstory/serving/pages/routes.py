@@ -27,6 +27,7 @@ from topstory.serving.pages.simulation import RATES, Simulation, TruthReport
 from topstory.serving.pages.snapshot import Snapshots
 from topstory.serving.pages.studio import Studio
 from topstory.serving.pages.today import Today
+from topstory.serving.pages.what_if import WhatIf
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.sessions import Sessions
 from topstory.serving.service.service import Service
@@ -56,9 +57,11 @@ class Pages:
         self._simulation = Simulation() if self._config.simulated else None
         names = Names(service.config, service.features)
         self._snapshots = Snapshots(service, keeper, self._history, self._simulation)
+        self._what_if = WhatIf(service.config)
         self._today = Today(service, names)
         self._studio = Studio(
-            *(service, keeper, keys, sessions, names, self._snapshots, metrics, requests)
+            *(service, keeper, keys, sessions, names, self._snapshots, metrics, requests),
+            self._what_if,
         )
 
     def routes(self) -> list[Route]:
@@ -89,6 +92,19 @@ class Pages:
                 Route("/studio/data/visitors", reading(studio.visitors), methods=["GET"]),
                 Route("/studio/data/explain", reading(studio.explained), methods=["POST"]),
                 Route("/studio/data/policy", reading(studio.policy), methods=["GET"]),
+                Route("/studio/data/what-if", reading(studio.choices), methods=["GET"]),
+                Route(
+                    *("/studio/data/what-if", reading(studio.try_policies, "promote")),
+                    methods=["POST"],
+                ),
+                Route(
+                    *("/studio/data/what-if/cancel", reading(studio.cancel_trial, "promote")),
+                    methods=["POST"],
+                ),
+                Route(
+                    *("/studio/data/what-if/policy", reading(studio.trained, "promote")),
+                    methods=["GET"],
+                ),
                 Route("/studio/data/health", reading(studio.health), methods=["GET"]),
                 Route("/studio/data/decision", reading(studio.decision), methods=["GET"]),
                 Route("/studio/data/recent", reading(studio.recent), methods=["GET"]),
@@ -114,6 +130,7 @@ class Pages:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
+                await self._what_if.close()
                 self._keep()
 
     async def _run(self) -> None:

@@ -28,6 +28,7 @@ from topstory.serving.pages.names import Names
 from topstory.serving.pages.rendering import data, page
 from topstory.serving.pages.snapshot import Snapshots
 from topstory.serving.pages.visitors import segments
+from topstory.serving.pages.what_if import WhatIf, WhatIfRequest, choices
 from topstory.serving.security.api_keys import Key, Keys
 from topstory.serving.security.sessions import Sessions
 from topstory.serving.service.inputs import context_of
@@ -67,7 +68,9 @@ class Studio:
         snapshots: Snapshots,
         metrics: Metrics,
         requests: RequestCounts,
+        what_if: WhatIf,
     ) -> None:
+        self._what_if = what_if
         self._service, self._keeper, self._keys, self._sessions = service, keeper, keys, sessions
         self._names, self._snapshots = names, snapshots
         self._metrics, self._requests = metrics, requests
@@ -105,6 +108,7 @@ class Studio:
         return {
             "pool": pool,
             "can_edit": "edit" in key.roles,
+            "can_promote": "promote" in key.roles,
             "segments": self._names.segments,
             "topics": [
                 self._names.topics[n] if n < len(self._names.topics) else f"Feature {n + 1}"
@@ -211,6 +215,25 @@ class Studio:
             "drift": None if inspected is None else inspected.drift.get(pool),
             "record": self._service.state.number,
         }
+
+    def choices(self, request: Request, pool: str) -> Any:
+        """What can be tried instead, and how far a trial is."""
+        config = self._service.config.policy_of(pool)
+        return {"choices": choices(), "now": config.name, **self._what_if.state}
+
+    async def try_policies(self, request: Request, pool: str) -> Any:
+        """Evaluate other policies on the journal."""
+        body = await read_body(request.scope, request.receive, 100_000)
+        return self._what_if.start(pool, decoded(msgspec.json.Decoder(WhatIfRequest), body))
+
+    async def cancel_trial(self, request: Request, pool: str) -> Any:
+        """End it."""
+        return await self._what_if.cancel()
+
+    def trained(self, request: Request, pool: str) -> Any:
+        """A policy that was tried, for `PUT /v1/pools/{pool}/policy`."""
+        place = _whole(request.query_params.get("place", ""), "place")
+        return {"policy": self._what_if.trained(place)}
 
     async def health(self, request: Request, pool: str) -> Any:
         """Requests, journal, disk."""
