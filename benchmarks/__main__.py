@@ -23,6 +23,7 @@ from benchmarks import (
     live,
     machine,
     memory,
+    off_policy,
     overload,
     replay,
     serving,
@@ -38,6 +39,7 @@ from benchmarks.tables import Section, fill_in
 PARTS: dict[str, Callable[[bool], Section]] = {
     "replay": replay.run,
     "train": training.run,
+    "off_policy": off_policy.run,
     "growth": growth.run,
     "memory": memory.run,
     "startup": startup.run,

@@ -15,6 +15,7 @@ from topstory.cli.reports.choose import ChoiceReport
 from topstory.cli.reports.evaluate import EvaluationReport, QuantityReport, ValueReport
 from topstory.cli.reports.export import ExportReport
 from topstory.cli.reports.features import AppliedReport
+from topstory.cli.reports.plan import ExplorationReport, PlanReport
 from topstory.cli.reports.replay import (
     BucketReport,
     LiftReport,
@@ -129,6 +130,11 @@ $ topstory choose logs/ chosen/
 $ topstory choose logs/ chosen/ --policy egreedy,linucb-hybrid,lints-hybrid
 ```
 """,
+    "plan": """\
+```console notest
+$ topstory plan logs/ --lift 0.05
+```
+""",
     "serve": """\
 ```console notest
 $ topstory serve
@@ -194,6 +200,7 @@ JSON = {
     "train": "JSON of train",
     "evaluate": "JSON of evaluate",
     "choose": "JSON of choose",
+    "plan": "JSON of plan",
     "inspect": "JSON of inspect",
     "split": "JSON of split",
     "export-journal": "JSON of export-journal",
@@ -241,6 +248,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     ),
     "train": (INTERVALS, (TrainReport, HeldOutReport, HeldOutBucket)),
     "evaluate": (INTERVALS, (EvaluationReport, ValueReport, QuantityReport)),
+    "plan": ("", (PlanReport, ExplorationReport)),
     "choose": ("The evaluation is as `evaluate` prints it.", (ChoiceReport,)),
     "inspect": (
         "Times are in UTC. Unknown numbers are null.",

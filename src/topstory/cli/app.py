@@ -19,6 +19,7 @@ from topstory.cli.commands.journal import (
     verify_journal,
 )
 from topstory.cli.commands.new_key import new_key
+from topstory.cli.commands.plan import plan
 from topstory.cli.commands.replay import replay
 from topstory.cli.commands.serve import serve
 from topstory.cli.commands.simulate import simulate
@@ -36,7 +37,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 for command in (
-    *(simulate, import_, export, inspect, split, replay, tune, study, train, evaluate, choose),
+    *(simulate, import_, export, inspect, split, replay, tune, study, train),
+    *(evaluate, choose, plan),
     *(serve, export_journal, backup_journal, verify_journal, exclude, new_key, demo),
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(reports_errors(command))

@@ -6,6 +6,7 @@ from topstory.evaluation.intervals import Interval
 from topstory.evaluation.off_policy.choose import Selection, choose
 from topstory.evaluation.off_policy.dr_ns import LearningValue, dr_ns
 from topstory.evaluation.off_policy.evaluate import evaluate
+from topstory.evaluation.off_policy.plan import Plan, plan
 from topstory.evaluation.off_policy.question import NotAnswerable
 from topstory.evaluation.off_policy.value import Evaluation, PolicyValue, Quantity
 from topstory.evaluation.replays.prepared_log import NotUniformWarning
@@ -44,6 +45,7 @@ __all__ = [
     "NotAnswerable",
     "NotUniformWarning",
     "Outcome",
+    "Plan",
     "Point",
     "PolicyValue",
     "Quantity",
@@ -66,6 +68,7 @@ __all__ = [
     "mean_lift",
     "mean_relative_ctr",
     "next_period",
+    "plan",
     "play_all",
     "replay",
     "shrunk_relative_ctrs",

@@ -48,5 +48,7 @@ def cautions(
             "rates change so slowly that this log says nothing of other days: its intervals are "
             "for these days alone, and a log of more days is needed"
         )
+    if estimator in ("dr-shrunk", "switch"):
+        yield "large weights were reduced: the interval does not cover the bias of that"
     if estimator == "dm":
         yield "the interval does not cover errors of the payoff model, which dm trusts"

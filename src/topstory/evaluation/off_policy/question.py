@@ -55,7 +55,8 @@ def question_of(log: EventLog) -> Question:
         raise NotAnswerable(
             "this log left nothing to chance: each pool always shows the same article, so nobody "
             "can know what another would have earned. Show a small share of visitors an article "
-            "at random and record the propensities (`topstory serve` does both)"
+            "at random and record the propensities: `topstory serve` does both, and `topstory "
+            "plan` says how many visitors that takes"
         )
     found = log.uniformity()
     if found.p_value < SIGNIFICANCE_LEVEL:
