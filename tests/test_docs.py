@@ -15,7 +15,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OTHERS = [ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
-GENERATED = {ROOT / "docs" / "reference" / page for page in ("cli.md", "configuration.md")}
+GENERATED = {
+    ROOT / "docs" / "reference" / page for page in ("cli.md", "configuration.md", "python.md")
+}
 
 FENCE = re.compile(
     r"^ *(?P<marks>```+) *(?P<language>\w*)(?P<options>[^`\n]*)\n"

@@ -4,6 +4,8 @@ import ast
 from importlib import import_module
 from pathlib import Path
 
+from docs.generate.python_reference import reference, where
+
 import topstory as ts
 
 
@@ -32,3 +34,11 @@ def test_every_name_can_be_imported() -> None:
     for name in ts.__all__:
         assert getattr(ts, name) is not None
     assert set(ts.__all__) <= set(dir(ts))
+
+
+def test_the_python_reference_lists_every_name() -> None:
+    page = Path(ts.__file__).parents[2] / "docs" / "reference" / "python.md"
+    text = page.read_text("utf-8")
+    assert text == reference(), "stale: run python -m docs.generate"
+    missing = [name for name in ts.__all__ if f"::: {where(name)}\n" not in text]
+    assert not missing
