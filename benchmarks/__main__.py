@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -25,6 +26,7 @@ from benchmarks import (
     memory,
     off_policy,
     overload,
+    policies,
     replay,
     serving,
     simulation,
@@ -49,6 +51,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "simulate": simulation.run,
     "features": features.run,
     "study": study.run,
+    "policies": policies.run,
     "claims": claims.run,
     "serve": serving.run,
     "workers": workers.run,
@@ -71,7 +74,11 @@ def main() -> int:
         metavar="PAGE",
         help="write the tables into a page, and pages beside it, at their marks",
     )
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="policies: folder of the real logs"
+    )
     given = parser.parse_args()
+    PARTS["policies"] = partial(policies.run, data=given.data)
     if unknown := set(given.parts) - set(PARTS):
         parser.error(f"no part is called {', '.join(sorted(unknown))}: {', '.join(PARTS)}")
     console = Console(width=None if sys.stdout.isatty() else 120)

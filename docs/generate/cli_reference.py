@@ -16,6 +16,7 @@ from topstory.cli.reports.evaluate import EvaluationReport, QuantityReport, Valu
 from topstory.cli.reports.export import ExportReport
 from topstory.cli.reports.features import AppliedReport
 from topstory.cli.reports.plan import ExplorationReport, PlanReport
+from topstory.cli.reports.prior import PriorReport
 from topstory.cli.reports.replay import (
     BucketReport,
     LiftReport,
@@ -112,6 +113,12 @@ $ topstory study report/ --tuning may-01/ --evaluation may-03-09/ --exploration 
 $ topstory study report/ --scale paper --engine ray --address auto
 ```
 """,
+    "prior": """\
+```console notest
+$ topstory prior september/ prior.safetensors
+$ topstory replay may/ --policy linucb-hybrid,linucb-hybrid-prior --prior prior.safetensors
+```
+""",
     "train": """\
 ```console notest
 $ topstory train logs/ --policy linucb-hybrid --alpha 0.3 --out policy.safetensors
@@ -197,6 +204,7 @@ JSON = {
     "replay": "JSON of replay and demo",
     "tune": "JSON of tune",
     "study": "JSON of study",
+    "prior": "JSON of prior",
     "train": "JSON of train",
     "evaluate": "JSON of evaluate",
     "choose": "JSON of choose",
@@ -246,6 +254,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
         "Sizes and lifts are shares. Unknown numbers are null.",
         (StudyReport, Table1, Row, Cell, Number),
     ),
+    "prior": ("", (PriorReport,)),
     "train": (INTERVALS, (TrainReport, HeldOutReport, HeldOutBucket)),
     "evaluate": (INTERVALS, (EvaluationReport, ValueReport, QuantityReport)),
     "plan": ("", (PlanReport, ExplorationReport)),

@@ -12,6 +12,7 @@ from tests.worlds import HOUR
 import topstory as ts
 from topstory.evaluation.training import MAX_WEIGHT
 from topstory.events import EventLog
+from topstory.policies import sum_learner
 from topstory.policies.log_learner import learn_log
 
 CHANCES = np.array([[0.6, 0.2], [0.1, 0.4]])  # of two kinds of users and two articles
@@ -159,3 +160,52 @@ def test_numbers_that_models_do_not_take_are_refused_before_they_are_learned() -
     log = EventLog.from_arrays([[1e25]] * 3, [["a"]], [0] * 3, ["a"] * 3, [0, 0, 1])
     with pytest.raises(ValueError, match="policies take numbers up to 1e\\+20"):
         ts.train(ts.policy("linucb-disjoint"), log)
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [
+        *((name, "propensity") for name in ("ucb", "ucb-seg", "linucb-disjoint", "linucb-hybrid")),
+        *((name, "none") for name in ("linucb-disjoint", "linucb-hybrid")),
+    ],
+)
+def test_sums_over_parts_teach_the_same_on_every_engine(
+    name: str, weights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sum_learner, "PART_EVENTS", 300)
+    log = recorded_log()
+    policy = ts.policy(name)
+    plain, serial, local = (
+        ts.train(policy, log, weights=weights, held_out=0, engine=engine).policy
+        for engine in (None, "serial", "local")
+    )
+    pool, x = list(log.article_ids), log.context(3)
+    np.testing.assert_allclose(serial.estimates(x, pool), plain.estimates(x, pool), atol=1e-9)
+    np.testing.assert_allclose(serial.widths(x, pool), plain.widths(x, pool), atol=1e-9)
+    assert serial.trials == plain.trials
+    for field, array in serial.model.learned().items():
+        np.testing.assert_array_equal(local.model.learned()[field], array)
+
+
+def test_warm_policies_learn_event_by_event_only() -> None:
+    with pytest.raises(TypeError, match="event by event"):
+        ts.train(
+            ts.policy("ucb-warm", offset={}), recorded_log(), weights="propensity", engine="serial"
+        )
+
+
+def recorded_log() -> ts.EventLog:
+    random = np.random.default_rng(4)
+    users = np.column_stack([random.dirichlet(np.ones(3), 1_000), np.ones(1_000)])
+    features = {f"a{i}": [float(i % 2), i / 5, 1.0] for i in range(5)}
+    chances = np.array([0.4, 0.3, 0.1, 0.1, 0.1])
+    shown = random.choice(5, 1_000, p=chances)
+    return ts.EventLog.from_arrays(
+        users,
+        [list(features)],
+        np.zeros(1_000, int),
+        [f"a{i}" for i in shown],
+        random.random(1_000) < 0.3,
+        articles=features,
+        propensity=chances[shown],
+    )

@@ -66,3 +66,23 @@ def as_sums(log: ts.EventLog) -> ArticleSums:
     features = np.array([log.articles[a] for a in ids], np.float64)
     r = log.payoff.astype(np.float64)
     return ArticleSums(ids, S, b, features, len(log), float(r.sum()), float((r * r).sum()))
+
+
+def some_prior(d: int, m: int) -> ts.Prior:
+    """A prior for contexts of d numbers and articles of m, such as a log might have taught."""
+    random = np.random.default_rng(d * 100 + m)
+    z = random.normal(size=(5 * d * m, d * m))
+    x = random.normal(size=(3 * d, d))
+    return ts.Prior(
+        mean=random.normal(0, 0.1, d),
+        precision=x.T @ x + np.eye(d),
+        ridge=20.0,
+        shared_ridge=2.0,
+        A0=z.T @ z,
+        b0=z.T @ random.normal(0.1, 0.3, len(z)),
+        averages=np.tile([0.2, 30.0], (max(2, d), 1)),
+        noise=0.1,
+        weight=1.0,
+        events=1_000,
+        articles=20,
+    )

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.models.making_priors import some_prior
 from tests.policies.comparing import same_model as same
 from tests.worlds import HOUR
 
 import topstory as ts
 from topstory.events import EventLog
+from topstory.models.linear import LinearModel
 from topstory.policies.log_learner import learn_log
 from topstory.policies.registry import REGISTRY, TUNED
 
@@ -25,7 +27,8 @@ LINEAR = ["linucb-disjoint", "linucb-hybrid"]
 
 def made(name: str) -> ts.Policy:
     offset: dict[str, Any] = {"offset": {"a0": [0.1, 0.2, 0.3, 0.4]}} if "warm" in name else {}
-    policy = ts.policy(name, **offset)
+    prior: dict[str, Any] = {"prior": some_prior(4, 3)} if REGISTRY[name].from_prior else {}
+    policy = ts.policy(name, **offset, **prior)
     for article, features in ARTICLES.items():
         policy.add_article(article, features)
     return policy
@@ -87,6 +90,9 @@ def test_a_weight_of_three_is_three_trials(name: str, kind: str) -> None:
     for event in log:
         for _ in range(3):
             repeated.learn(event.user, event.shown, event.payoff)
+    for model in (weighted.model, repeated.model):
+        if isinstance(model, LinearModel):
+            model.weigh()  # a prior, at the same moment
     x = log.context(7)
     pool = list(ARTICLES)
     np.testing.assert_allclose(

@@ -101,6 +101,21 @@ def test_warm_policies_know_what_exploration_taught(study: ts.Study) -> None:
     assert study.outcomes("egreedy-warm")[0].bucket("learning").ctr == result.learning.ctr
 
 
+def test_policies_with_a_prior_know_what_exploration_taught(tmp_path: Path) -> None:
+    names = ("linucb-disjoint", "linucb-disjoint-prior")
+    found = small_study(tmp_path / "out", policies=names, sizes=(1.0,), repeats=1)
+    given, name = logs(), "linucb-disjoint-prior"
+    prior = ts.fit_prior(given["exploration"])
+    cell = next(run for run in found.evaluated if run.policy == name)
+    assert "ridge" not in dict(cell.parameters)  # the prior knows it
+    played = ts.replay(_policy(found, name, prior=prior), given["evaluation"])
+    assert found.evaluated[cell].bucket("deployment").ctr == played.deployment.ctr
+    plain = next(run for run in found.evaluated if run.policy == "linucb-disjoint")
+    played = ts.replay(_policy(found, "linucb-disjoint"), given["evaluation"])
+    assert found.evaluated[plain].bucket("deployment").ctr == played.deployment.ctr
+    assert "linucb (disjoint, prior)" in found.table1()["algorithm"].to_pylist()
+
+
 def test_warm_offsets_are_bilinear_where_a_log_allows_it_and_the_report_says_so(
     study: ts.Study,
 ) -> None:

@@ -20,6 +20,7 @@ from topstory.cli.commands.journal import (
 )
 from topstory.cli.commands.new_key import new_key
 from topstory.cli.commands.plan import plan
+from topstory.cli.commands.prior import prior
 from topstory.cli.commands.replay import replay
 from topstory.cli.commands.serve import serve
 from topstory.cli.commands.simulate import simulate
@@ -37,7 +38,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 for command in (
-    *(simulate, import_, export, inspect, split, replay, tune, study, train),
+    *(simulate, import_, export, inspect, split, replay, tune, study, prior, train),
     *(evaluate, choose, plan),
     *(serve, export_journal, backup_journal, verify_journal, exclude, new_key, demo),
 ):

@@ -57,6 +57,18 @@ Save = Annotated[
         "does, and write it to this file (safetensors).",
     ),
 ]
+WarmFrom = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="LOG2",
+        help="warm, prior: log of random exploration to fit user-specific offsets or a prior on. "
+        "Default: the first tenth of LOG; the rest is then used.",
+    ),
+]
+PriorFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="prior: file that `topstory prior` wrote."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 
@@ -107,6 +119,20 @@ def parse_policies(
 def inapplicable(option: str, policies: Iterable[str]) -> typer.BadParameter:
     """The error that none of the policies takes an option."""
     return typer.BadParameter(f"it does not apply to {', '.join(policies)}", param_hint=option)
+
+
+def check_exploration_options(
+    policies: Iterable[str], warm_from: Path | None, prior: Path | None
+) -> None:
+    """A usage error for --warm-from or --prior where no policy has use for it."""
+    from topstory.evaluation.replays.warm_start import needs_exploration, needs_prior
+
+    names = list(policies)
+    if prior is not None and not any(map(needs_prior, names)):
+        raise inapplicable("--prior", names)
+    # With a prior, only warm policies still need the log.
+    if warm_from is not None and not needs_exploration(names, None):
+        raise inapplicable("--warm-from", names)
 
 
 def parse_names(text: str | None) -> list[str] | None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from topstory.evaluation.replays.warm_start import needs_offset
-from topstory.policies.registry import PAPER, REGISTRY, policy
+from topstory.policies.registry import PAPER, REGISTRY, without_prior
 
 ALL = "all"  # stands for the policies of the paper
 
@@ -58,9 +57,4 @@ def _taken(name: str) -> tuple[str, ...]:
 def check_policies(assigned: Mapping[str, Parameters], seed: int) -> None:
     """Refuse a bad value of a parameter before any work is done."""
     for name, own in assigned.items():
-        policy(name, seed=seed, **own, **offset_argument(name, {}))
-
-
-def offset_argument(name: str, offset: Mapping[str, Any]) -> dict[str, Any]:
-    """The offsets as an argument, for a policy that takes them."""
-    return {"offset": offset} if needs_offset(name) else {}
+        without_prior(name, seed=seed, **own, **({"offset": {}} if needs_offset(name) else {}))

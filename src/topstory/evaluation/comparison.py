@@ -7,12 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from topstory.evaluation.assignment import (
-    assign_parameters,
-    check_policies,
-    offset_argument,
-    policy_names,
-)
+from topstory.evaluation.assignment import assign_parameters, check_policies, policy_names
 from topstory.evaluation.exploration import (
     LEARNING_SHARE,
     ExplorationCost,
@@ -26,7 +21,7 @@ from topstory.evaluation.replays.replay import check_size, replay_unwarned
 from topstory.evaluation.replays.retention import warn_if_unlikely
 from topstory.evaluation.replays.run import BUCKETS, TOTAL
 from topstory.evaluation.replays.truth import ExpectedPayoffs
-from topstory.evaluation.replays.warm_start import WarmStart, needs_offset, warm_start
+from topstory.evaluation.replays.warm_start import WarmStart, start_of
 from topstory.evaluation.result import Result
 from topstory.evaluation.uncertainty.lift import Lift, lift
 from topstory.evaluation.uncertainty.mean_bucket import MeanBucket
@@ -42,6 +37,7 @@ from topstory.evaluation.uncertainty.winner import shrunk_relative_ctrs
 from topstory.events import EventLog
 from topstory.events.log import check_log
 from topstory.html_table import html_table
+from topstory.models.priors import Prior
 from topstory.policies.registry import REGISTRY, policy
 
 if TYPE_CHECKING:
@@ -59,7 +55,7 @@ class Comparison:
 
     log: EventLog = field(repr=False)  # the events that every policy was replayed on
     runs: Mapping[str, tuple[Result, ...]] = field(repr=False)  # by policy, one for each seed
-    warm: WarmStart | None = field(repr=False)  # where the offsets come from; None: no warm policy
+    warm: WarmStart | None = field(repr=False)  # where offsets and priors come from; None: none
     learning_share: float = LEARNING_SHARE  # of visits that learn, in totals
     baseline: str = BASELINE  # what lifts are over: a policy, or LOGGED
 
@@ -207,6 +203,7 @@ def compare(
     log: EventLog,
     *,
     warm_from: EventLog | None = None,
+    prior: Prior | None = None,
     size: float = 1.0,
     seed: int = 0,
     repeats: int = REPEATS,
@@ -221,8 +218,10 @@ def compare(
     Args:
         policies: names, such as `["egreedy", "linucb-hybrid"]`; `"all"` stands for every one.
         log: what happened.
-        warm_from: a log of random exploration that the offsets of warm policies are fitted on. By
-            default it is the first tenth of `log`, and every policy is replayed on the rest.
+        warm_from: a log of random exploration that the offsets of warm policies, and the priors of
+            `…-prior` policies, are fitted on. By default it is the first tenth of `log`, and every
+            policy is replayed on the rest.
+        prior: that of `…-prior` policies, if it is known.
         size: the share of retained events to learn from, as in `ts.replay`.
         seed: the first one, of the policies and of the replays.
         repeats: how many seeds to run and average: `seed`, `seed + 1`, …. One run is one learning
@@ -260,16 +259,16 @@ def compare(
     check_learning_share(learning_share)
     if not len(log):
         raise ValueError("the log has no events")
-    warm = warm_start(log, warm_from) if any(map(needs_offset, assigned)) else None
+    warm = start_of(assigned, log, warm_from, prior)
     if warm is not None:
         log = warm.log
     prepared(log, seed).warn()
     runs: dict[str, tuple[Result, ...]] = {}
     for name, own in assigned.items():
-        offset = offset_argument(name, {} if warm is None else warm.offset)
+        learned = {} if warm is None else warm.argument(name)
         found: list[Result] = []
         for path in range(repeats):
-            made = policy(name, seed=seed + path, **own, **offset)
+            made = policy(name, seed=seed + path, **own, **learned)
             before = (len(runs) * repeats + path) * len(log)
             follow = _follower(progress, name, before, len(assigned) * repeats * len(log))
             if not found:

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from topstory.engines import Engine
+from topstory.engines import engine as named_engine
 from topstory.evaluation.replays.prepared_log import NotUniformWarning, check_range
 from topstory.evaluation.replays.replay import replay
 from topstory.evaluation.result import Result
@@ -30,6 +32,7 @@ from topstory.models.linear import LinearModel
 from topstory.policies import Policy
 from topstory.policies.log_learner import learn_log
 from topstory.policies.policy import check_seed
+from topstory.policies.sum_learner import learn_sums
 
 if TYPE_CHECKING:
     from topstory.features import FeatureBuilder
@@ -63,6 +66,7 @@ def train(
     held_out: float = HELD_OUT,
     refit: bool = True,
     features: FeatureBuilder | None = None,
+    engine: str | Engine | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Training:
@@ -80,6 +84,10 @@ def train(
         held_out: the share of the events, at the end, to judge the policy on; 0: none.
         refit: whether to learn the held-out events as well, once they have judged the policy.
         features: makes contexts and article features of raw profiles.
+        engine: `serial`, `local` (all cores), `ray` or an engine: parts of the log are summed
+            there, and the sums added up. The policy is the same to 1e-9, and does not depend on
+            the engine; a prior is weighed once, by all events. By default it learns event by
+            event, as `policy.learn` does, to the bit.
         seed: for rejection sampling, where the held-out events have propensities.
         progress: called with (what is being done, events done, events in all), now and then.
 
@@ -108,7 +116,8 @@ def train(
     cut = events - round(held_out * events)
     if not cut:
         raise ValueError(f"held_out is {held_out}, which leaves nothing to learn from")
-    run = _Run(policy.copy(), source, weights, seed, progress)
+    where = None if engine is None else named_engine(engine)
+    run = _Run(policy.copy(), source, weights, seed, progress, where)
     run.learn(0, cut)
     found = run.judge(cut, events) if cut < events else None
     if refit and cut < events:
@@ -170,9 +179,16 @@ class _Run:
     """One call of `train`."""
 
     def __init__(
-        self, policy: Policy, source: _Source, weights: str, seed: int, progress: Progress | None
+        self,
+        policy: Policy,
+        source: _Source,
+        weights: str,
+        seed: int,
+        progress: Progress | None,
+        engine: Engine | None,
     ) -> None:
         self.policy, self.source, self.weights, self.seed = policy, source, weights, seed
+        self.engine = engine
         self.progress = progress
         self.learned, self.capped = 0, 0
         self.total = self.squares = self.seconds = 0.0  # of the weights
@@ -183,11 +199,14 @@ class _Run:
         for part in self.source.parts(start, stop):
             self._warn(part)
             weights = self._weights(part)
-            if not self.learned:
+            if not self.learned and self.engine is None:
                 # One event compiles the kernels, or loads them: the time measured is the learning.
                 learn_log(self.policy.copy(), part[:1], None if weights is None else weights[:1])
             began = perf_counter()
-            learn_log(self.policy, part, weights, self._follow)
+            if self.engine is None:
+                learn_log(self.policy, part, weights, self._follow)
+            else:
+                learn_sums(self.policy, part, weights, self.engine, self._follow)
             self.seconds += perf_counter() - began
             used = np.ones(len(part)) if weights is None else weights
             self.total += float(used.sum())

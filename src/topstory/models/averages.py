@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
 from topstory.kernels.contexts import Dense
 from topstory.kernels.models.averages import Averages
@@ -80,6 +81,21 @@ class AverageModel(Model):
         state, start = self.state, self._blank
         shows, total = state.shows[slots] - start.shows, state.total[slots] - start.total
         return ArticleSums(ids, shows, total, np.ones((len(ids), 1)))
+
+    def sums_of(self, log: EventLog, weights: Floats | None = None) -> ArticleSums:
+        """What a log teaches: trials and payoffs in each cell."""
+        if "offset" in (*self.parameters(), *self.callables()):
+            return super().sums_of(log, weights)  # refused: each payoff has an offset of its own
+        segments, count = self._segment_count(log.dimension), len(log.article_ids)
+        own = self.segments(log.users, 0, len(log))
+        cell = log.shown_index * segments + (own if len(own) else 0)
+        w = np.ones(len(log)) if weights is None else weights
+        r = (log.payoff if log.exact is None else log.exact.payoff).astype(np.float64)
+        shows, total = (
+            np.asarray(np.bincount(cell, each, count * segments), np.float64).reshape(count, -1)
+            for each in (w, w * r)
+        )
+        return ArticleSums(log.article_ids, shows, total, np.ones((count, 1)))
 
     def take(self, sums: ArticleSums) -> None:
         """Know this instead of what was learned before; the articles in it must be known."""

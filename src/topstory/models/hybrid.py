@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
+from topstory.events import EventLog
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.models.factored import (
     FactoredHybrid,
@@ -29,7 +30,7 @@ from topstory.models.priors.evidence import collapse, inverted
 from topstory.models.priors.fit import likeliest_ridges
 from topstory.models.priors.hybrid_state import fill_hybrid, hybrid_is_exact
 from topstory.models.priors.prior import Prior
-from topstory.models.priors.sums import ArticleSums
+from topstory.models.priors.sums import ArticleSums, sum_articles
 from topstory.models.priors.weighing import noise, shared_weight
 
 SEARCH_TOLERANCE = 0.2  # of the ridge's logarithm
@@ -287,6 +288,10 @@ class HybridLinear(LinearModel):
         here = collapse(own.S, own.b, features, self.ridge)
         A0 = state.L0[0] @ state.L0[0].T if self.factored else state.A0[0]
         return replace(own, features=features, A0=A0 - A - here.A, b0=state.departed - b)
+
+    def sums_of(self, log: EventLog, weights: Floats | None = None) -> ArticleSums:
+        """What a log teaches, with the features of its articles."""
+        return sum_articles(log, weights)
 
     def _fill(self, slots: Slots, sums: ArticleSums) -> None:
         fill_hybrid(self.state, slots, sums, self.shared_start())

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events import EventLog
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import Dense, scratch
 from topstory.models.contexts import Contexts
@@ -117,6 +118,10 @@ class Model(ABC):
     def sums(self) -> ArticleSums:
         """What was learned, without the prior. It adds up over models and logs."""
         raise TypeError(f"what the {self.name} model learned is no sum over trials")
+
+    def sums_of(self, log: EventLog, weights: Floats | None = None) -> ArticleSums:
+        """What a log teaches, as `sums` has it: (n,) weights say how often each event counts."""
+        raise TypeError(f"the {self.name} model learns event by event, not from sums")
 
     def take(self, sums: ArticleSums) -> None:
         """Know this instead of what was learned before; the articles in it must be known."""

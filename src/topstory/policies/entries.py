@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from topstory.models import Model
 
 
+_DARK = "#4a4f59"
+
+
 @dataclass(frozen=True)
 class Parameter:
     """An argument of a model or an explorer.
@@ -42,6 +45,7 @@ class ModelEntry:
     contextual: bool = True  # whether its estimates depend on the user
     article_features: bool = False  # whether articles share what they learn through features
     needs_log: bool = False  # whether only `ts.replay` can run it
+    prior_colour: str = _DARK  # of its policies with a learned prior
     cost: float = 1.0  # time of one replayed event, compared with a context-free model
 
     def load(self) -> type[Model]:
@@ -83,6 +87,7 @@ class PolicyEntry:
     model: ModelEntry
     explorer: ExplorerEntry
     in_paper: bool = True  # one of the twelve that the paper compares, which `all` stands for
+    from_prior: bool = False  # whether it needs a prior, learned from an earlier log
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

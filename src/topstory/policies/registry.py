@@ -81,6 +81,7 @@ _MODELS = (
         "#3f7fdb",
         panel="disjoint",
         parameters=(_RIDGE, _PRIOR),
+        prior_colour="#1d4f9c",
     ),
     ModelEntry(
         "hybrid",
@@ -95,6 +96,7 @@ _MODELS = (
             _PRIOR,
         ),
         article_features=True,
+        prior_colour="#8f1d4c",
         cost=3.0,  # measured at d = 6
     ),
 )
@@ -226,6 +228,15 @@ REGISTRY: dict[str, PolicyEntry] = {
         ("softmax-hybrid", "softmax (hybrid)", "hybrid", "softmax"),
     )
 }
+REGISTRY |= {
+    name: PolicyEntry(title, MODELS[model], EXPLORERS[explorer], in_paper=False, from_prior=True)
+    for name, title, model, explorer in (
+        ("ucb-prior", "ucb (prior)", "context-free", "upper-confidence"),
+        ("linucb-disjoint-prior", "linucb (disjoint, prior)", "disjoint", "upper-confidence"),
+        ("linucb-hybrid-prior", "linucb (hybrid, prior)", "hybrid", "upper-confidence"),
+        ("lints-hybrid-prior", "lints (hybrid, prior)", "hybrid", "thompson"),
+    )
+}
 PAPER = tuple(name for name, entry in REGISTRY.items() if entry.in_paper)
 
 
@@ -249,7 +260,7 @@ def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
     Args:
         name: `random`, `omniscient`, or `egreedy`, `ucb` and their kinds with `-warm`, `-seg`,
             `-disjoint`, `-hybrid` (`linucb-…` for the last two); `lints-…`, `squarecb-…` and
-            `softmax-…` with the last two: the keys of `REGISTRY`.
+            `softmax-…` with the last two; some with `-prior`: the keys of `REGISTRY`.
         seed: for what is drawn at random.
         parameters: `epsilon` or `decay` (ε-greedy); `alpha` (ucb, linucb, lints) or `delta` (ucb,
             linucb); `optimistic` (lints); `c`, `floor` (squarecb); `temperature` (softmax);
@@ -263,6 +274,20 @@ def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
     Traceback (most recent call last):
     ...
     TypeError: policy 'ucb' takes no epsilon; it takes prior, alpha, delta, seed
+    """
+    entry = REGISTRY.get(name)
+    if entry is not None and entry.from_prior and parameters.get("prior") is None:
+        raise TypeError(f"policy {name!r} needs prior=: {_PRIOR.help}")
+    return without_prior(name, seed=seed, **parameters)
+
+
+def without_prior(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
+    """A policy as `policy` makes it, but without the prior that it may need: to check the rest.
+
+    >>> without_prior("linucb-hybrid-prior", alpha=-1)
+    Traceback (most recent call last):
+    ...
+    ValueError: alpha must be >= 0 (0 is greedy), got -1
     """
     from topstory.policies.policy import Policy
 
@@ -292,7 +317,7 @@ def described(parameter: Parameter) -> str:
     """
     takers: dict[str, None] = {}  # a policy is called after its explorer, a dash, and its model
     for name, entry in REGISTRY.items():
-        explorer, _, model = name.partition("-")
+        explorer, _, model = name.removesuffix("-prior").partition("-")
         if parameter in entry.explorer.parameters:
             takers[explorer] = None
         elif parameter in entry.model.parameters:

@@ -27,9 +27,8 @@ def style_of(policy: str) -> PolicyStyle:
     """
     entry = REGISTRY[policy]
     drawn = entry.explorer
-    return PolicyStyle(
-        entry.model.colour, drawn.dash, drawn.opacity, drawn.marker, drawn.marker_colour
-    )
+    colour = entry.model.prior_colour if entry.from_prior else entry.model.colour
+    return PolicyStyle(colour, drawn.dash, drawn.opacity, drawn.marker, drawn.marker_colour)
 
 
 def explorers(policies: Iterable[str]) -> list[ExplorerEntry]:

@@ -12,7 +12,7 @@ from topstory.engines import Engine
 from topstory.engines import engine as named_engine
 from topstory.evaluation import Outcome, Run, cost, play_all
 from topstory.evaluation.replays.run import TOTAL
-from topstory.evaluation.replays.warm_start import needs_offset
+from topstory.evaluation.replays.warm_start import needs_exploration, needs_offset, needs_prior
 from topstory.evaluation.tuning.grids import payoff_scale
 from topstory.evaluation.tuning.tune import MAX_WIDENINGS
 from topstory.events import EventLog
@@ -141,7 +141,7 @@ def study(
             raise ValueError(
                 f"scale {scale!r} applies only to simulated logs; leave it out for your own logs"
             )
-        if any(map(needs_offset, settings.policies)):
+        if needs_exploration(settings.policies):
             check_exploration(tuning, exploration)
         source = OwnLogs(tuning, evaluation, exploration, Path(out), where, seed, support)
     elif tuning is not None or evaluation is not None or exploration is not None:
@@ -210,8 +210,10 @@ class _Session:
             given: dict[str, Any] = {}
             if any(needs_offset(run.policy) for run in missing):
                 given["offset"] = logs.offset(log)
+            prior = logs.prior if any(needs_prior(run.policy) for run in missing) else None
             truth = logs.expected if stage == EVALUATION else None
-            for outcome in play_all(missing, log, self.engine, given, role_name(stage), truth):
+            replayed = (missing, log, self.engine, given, role_name(stage), truth, prior)
+            for outcome in play_all(*replayed):
                 self.run_log.record(stage, outcome, self.number)
                 self.done += cost(outcome.run) * len(log)
                 self._report_progress(f"{stage}: {outcome.run.policy}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from tests.models.making_priors import some_prior
 from tests.worlds import World
 
 import topstory as ts
 from topstory.evaluation.off_policy.targets import AskedTarget, target_of
-from topstory.evaluation.replays.warm_start import needs_offset
+from topstory.evaluation.replays.warm_start import needs_offset, needs_prior
 from topstory.models.input_range import NotFiniteError
 from topstory.policies.registry import REGISTRY
 
@@ -27,7 +30,10 @@ def small_log() -> ts.EventLog:
 
 def trained(name: str, log: ts.EventLog) -> ts.Policy:
     offset = dict.fromkeys(log.article_ids, np.full(3, 0.01))
-    policy = ts.policy(name, offset=offset) if needs_offset(name) else ts.policy(name)
+    given: dict[str, Any] = {"offset": offset} if needs_offset(name) else {}
+    if needs_prior(name):
+        given["prior"] = some_prior(3, 3)
+    policy = ts.policy(name, **given)
     return ts.train(policy, log[:150], held_out=0).policy if policy.model.learns else policy
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.models.making_priors import some_prior
 from tests.worlds import changing_pools, world
 
 import topstory as ts
@@ -20,6 +21,8 @@ OFFSET = dict.fromkeys(PLACE.ids, np.full(4, 0.01))
 def make(name: str, seed: int = 0, **parameters: Any) -> ts.Policy:
     if "offset" in REGISTRY[name].model_parameters:
         parameters["offset"] = OFFSET
+    if REGISTRY[name].from_prior:
+        parameters["prior"] = some_prior(4, PLACE.features.shape[1])
     return ts.policy(name, seed=seed, **parameters)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.serving.making import Made, add_articles, config, folded, run, visits
+from tests.models.making_priors import some_prior
+from tests.serving.making import D, M, Made, add_articles, config, folded, run, visits
 
+from topstory.kernels.models.tally import TRIALS
+from topstory.models import HybridLinear
 from topstory.serving.api.errors import Unavailable
 from topstory.serving.api.messages import DecideRequest
-from topstory.serving.config.loading import BadConfig
+from topstory.serving.config.loading import BadConfig, check_files, read_config
 from topstory.serving.config.schema import Config
 from topstory.serving.service.service import Service
 from topstory.serving.state.snapshots import Snapshots, StateCopy
@@ -183,3 +187,44 @@ def test_another_context_is_refused_without_a_snapshot_too(tmp_path: Path) -> No
             BadConfig, match=f"context: the journal was begun with 4, not {context}"
         ):
             Made(config(tmp_path, context=context))
+
+
+def test_a_prior_changes_at_a_record_and_a_restart_comes_to_the_same_state(tmp_path: Path) -> None:
+    """120 visits: a wrong prior is weighed after 64 trials, and loses its weight."""
+    path = tmp_path / "prior.safetensors"
+    some_prior(D, M).save(path)
+    policy = {"name": "linucb-hybrid-prior", "prior": str(path)}
+    settings = config(
+        tmp_path / "data", policy=policy, traffic={"learning": 1, "deployment": 0, "uniform": 0}
+    )
+    before = run(settings, with_snapshots)
+    path.unlink()  # it is read when the pool is first opened, and kept
+    assert fingerprint(settings) == before == folded(settings).fingerprint()
+    model = folded(settings).pools["front"].policy.model
+    assert isinstance(model, HybridLinear)
+    assert model.weight < 1.0
+    assert model.state.tally[TRIALS] == 120
+    with pytest.raises(BadConfig, match="policy: pool 'front' was begun with hybrid"):
+        Made(config(tmp_path / "data", policy={"name": "linucb-hybrid"}))
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (
+            {"name": "linucb-hybrid-prior"},
+            r"policy\.prior: .* set a file written by topstory prior",
+        ),
+        ({"name": "linucb-hybrid", "prior": "p"}, r"policy\.prior: .* does not end in -prior"),
+        ({"name": "linucb-hybrid-prior", "prior": "none"}, r"policy\.prior: .*none"),
+        ({"name": "linucb-hybrid-prior", "prior": "p", "alpha": -1}, r"policy: alpha must be"),
+    ],
+)
+def test_a_prior_that_cannot_be_used_is_reported_with_its_key(
+    tmp_path: Path, policy: dict[str, object], message: str
+) -> None:
+    settings = tmp_path / "topstory.toml"
+    lines = "\n".join(f"{key} = {json.dumps(value)}" for key, value in policy.items())
+    settings.write_text(f"[policy]\n{lines}\n", "utf-8")
+    with pytest.raises(BadConfig, match=message):
+        check_files(read_config(settings, {}))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.models.making_priors import some_prior
 from tests.serving.making import D, M, Made, add_articles, config, run, visitor, visits
 
 import topstory as ts
@@ -23,8 +25,12 @@ ARTICLES = ("rain", "sun", "wind")
 
 
 def policy(name: str) -> ts.Policy:
-    offset = {"rain": np.linspace(-0.1, 0.1, D)} if name.endswith("-warm") else None
-    return ts.policy(name) if offset is None else ts.policy(name, offset=offset)
+    given: dict[str, Any] = {}
+    if name.endswith("-warm"):
+        given["offset"] = {"rain": np.linspace(-0.1, 0.1, D)}
+    if name.endswith("-prior"):
+        given["prior"] = some_prior(D, M)
+    return ts.policy(name, **given)
 
 
 def pool(name: str) -> Pool:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from topstory.cli.arguments import AsJson, LearningShare, LogFolder, Save
+from topstory.cli.arguments import AsJson, LearningShare, LogFolder, PriorFile, Save, WarmFrom
 from topstory.cli.policy_options import TUNABLE, with_policy_numbers
 from topstory.policies.registry import REGISTRY
 
@@ -33,14 +33,8 @@ def replay(
         typer.Option(metavar="N", min=1, help="Number of seeds to average: SEED, SEED + 1, …"),
     ] = 3,
     learning_share: LearningShare = 0.1,
-    warm_from: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="LOG2",
-            help="warm: log of random exploration to fit user-specific offsets on. Default: the "
-            "first tenth of LOG; every policy is then replayed on the rest.",
-        ),
-    ] = None,
+    warm_from: WarmFrom = None,
+    prior: PriorFile = None,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -84,7 +78,7 @@ def replay(
     """
     # Imported here: these need compiled kernels, and --help does not.
     import topstory as ts
-    from topstory.cli.arguments import inapplicable, parse_policies
+    from topstory.cli.arguments import check_exploration_options, parse_policies
     from topstory.cli.output.consoles import stderr_console
     from topstory.cli.output.progress import work_bar
     from topstory.cli.output.replay_tables import print_replays
@@ -93,7 +87,6 @@ def replay(
     from topstory.cli.reports.replay import replay_report
     from topstory.evaluation.assignment import unused_parameters
     from topstory.evaluation.comparison import LOGGED
-    from topstory.evaluation.replays.warm_start import needs_offset
 
     policies = parse_policies(policy, numbers, seed)
     if estimator == "dr-ns":
@@ -103,8 +96,7 @@ def replay(
         raise typer.BadParameter(
             f"expected rejection or dr-ns, got {estimator!r}", param_hint="--estimator"
         )
-    if warm_from is not None and not any(map(needs_offset, policies)):
-        raise inapplicable("--warm-from", policies)
+    check_exploration_options(policies, warm_from, prior)
     if save is not None and not any(name in TUNABLE for name in policies):
         raise typer.BadParameter("none of the policies learns", param_hint="--save")
     if baseline not in (None, LOGGED, *REGISTRY):
@@ -123,6 +115,7 @@ def replay(
             policies,
             events,
             warm_from=explored,
+            prior=None if prior is None else ts.Prior.load(prior),
             size=size,
             seed=seed,
             repeats=repeats,
@@ -141,8 +134,8 @@ def replay(
         )
         own = {key: value for key, value in numbers.items() if value is not None}
         own = {key: value for key, value in own.items() if not unused_parameters([best], [key])}
-        offset = {} if found.warm is None else found.warm.offset
-        saved = save_trained(save, best, own, found.log, offset, seed)
+        learned = {} if found.warm is None else found.warm.argument(best)
+        saved = save_trained(save, best, own, found.log, learned, seed)
     print_replays(replay_report(str(log), found, warnings, source, saved), json)
 
 
@@ -155,10 +148,10 @@ def _replay_by_dr_ns(
     from topstory.cli.output.progress import work_bar
     from topstory.cli.output.warnings import printed_warnings
     from topstory.cli.reports.dr_ns import learning_report
-    from topstory.evaluation.replays.warm_start import needs_offset
+    from topstory.evaluation.replays.warm_start import needs_exploration
 
     for name in policies:
-        if needs_offset(name):
+        if needs_exploration([name]):
             raise typer.BadParameter(f"dr-ns cannot run {name}", param_hint="--policy")
     events = ts.EventLog.read(log)
     console = stderr_console()

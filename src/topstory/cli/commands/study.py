@@ -201,16 +201,15 @@ def _saved(
     """The recommended policy, trained on both logs."""
     import topstory as ts
     from topstory.cli.output.saving import save_trained
-    from topstory.evaluation.replays.warm_start import needs_offset, warm_start
+    from topstory.evaluation.replays.warm_start import start_of
 
     policy, parameters = found.advised()
     both = [log for log in (logs["tuning"], logs["evaluation"]) if log is not None]
     whole = ts.EventLog.concat(both)
-    offset: Mapping[str, Any] = {}
-    if needs_offset(policy):
-        start = warm_start(whole, logs["exploration"])
-        whole, offset = start.log, start.offset
-    return save_trained(path, policy, parameters, whole, offset, seed)
+    learned: Mapping[str, Any] = {}
+    if (start := start_of([policy], whole, logs["exploration"])) is not None:
+        whole, learned = start.log, start.argument(policy)
+    return save_trained(path, policy, parameters, whole, learned, seed)
 
 
 @contextmanager

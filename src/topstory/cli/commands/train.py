@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from topstory.cli.arguments import AsJson, LogFolder, Seed
+from topstory.cli.arguments import Address, AsJson, LogFolder, PriorFile, Seed, WarmFrom
 from topstory.cli.policy_options import TUNABLE, with_policy_numbers
 
 
@@ -53,14 +53,17 @@ def train(
             "them out.",
         ),
     ] = True,
-    warm_from: Annotated[
-        Path | None,
+    warm_from: WarmFrom = None,
+    prior: PriorFile = None,
+    engine: Annotated[
+        str | None,
         typer.Option(
-            metavar="LOG2",
-            help="warm: log of random exploration to fit user-specific offsets on. Default: the "
-            "first tenth of LOG; the rest is then learned.",
+            metavar="NAME",
+            help="Sum parts of the log on serial, local (all cores) or ray, and add the sums up: "
+            "the same policy to 1e-9. Default: learn event by event.",
         ),
     ] = None,
+    address: Address = None,
     seed: Seed = 0,
     json: AsJson = False,
     **numbers: float | None,
@@ -73,29 +76,32 @@ def train(
     larger than memory.
     """
     import topstory as ts
-    from topstory.cli.arguments import inapplicable, parse_policies
+    from topstory.cli.arguments import check_exploration_options, parse_policies
     from topstory.cli.output.consoles import print_json, stderr_console, stdout_console
     from topstory.cli.output.progress import work_bar
     from topstory.cli.output.training_table import show_training
     from topstory.cli.output.warnings import printed_warnings
     from topstory.cli.reports.train import train_report
-    from topstory.evaluation.replays.warm_start import needs_offset, warm_start
+    from topstory.engines import engine as named_engine
+    from topstory.evaluation.replays.warm_start import needs_exploration, start_of
 
     (name, own), *others = parse_policies([policy], numbers, seed).items()
     if others or name not in TUNABLE:
         raise typer.BadParameter(
             f"train one policy that learns: {', '.join(TUNABLE)}", param_hint="--policy"
         )
-    if warm_from is not None and not needs_offset(name):
-        raise inapplicable("--warm-from", [name])
+    check_exploration_options([name], warm_from, prior)
     builder = None if features is None else ts.FeatureBuilder.load(features)
     source: Path | ts.EventLog = log
-    given = {}
-    if needs_offset(name):
+    known = None if prior is None else ts.Prior.load(prior)
+    given = {} if known is None else {"prior": known}
+    if needs_exploration([name], known):
         whole = ts.EventLog.read(log)
         whole = whole if builder is None else builder.apply(whole)
-        start = warm_start(whole, None if warm_from is None else ts.EventLog.read(warm_from))
-        source, builder, given = start.log, None, {"offset": start.offset}
+        explored = None if warm_from is None else ts.EventLog.read(warm_from)
+        start = start_of([name], whole, explored)
+        assert start is not None
+        source, builder, given = start.log, None, start.argument(name)
     console = stderr_console()
     with printed_warnings(console), work_bar(console, "reading", events=True) as follow:
         training = ts.train(
@@ -105,6 +111,7 @@ def train(
             held_out=held_out,
             refit=refit,
             features=builder,
+            engine=None if engine is None else named_engine(engine, address=address),
             seed=seed,
             progress=follow,
         )

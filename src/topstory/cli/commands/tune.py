@@ -1,6 +1,5 @@
 """`topstory tune`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -12,8 +11,10 @@ from topstory.cli.arguments import (
     EngineName,
     LearningShare,
     LogFolder,
+    PriorFile,
     Save,
     Seed,
+    WarmFrom,
 )
 from topstory.cli.policy_options import TUNABLE
 from topstory.policies.registry import TUNED
@@ -65,14 +66,8 @@ def tune(
         int, typer.Option(metavar="N", min=1, help="Number of seeds to average.")
     ] = 3,
     seed: Seed = 0,
-    warm_from: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="LOG2",
-            help="warm: log of random exploration to fit user-specific offsets on. Default: the "
-            "first tenth of LOG; the rest is then tuned on.",
-        ),
-    ] = None,
+    warm_from: WarmFrom = None,
+    prior: PriorFile = None,
     engine: EngineName = "local",
     address: Address = None,
     save: Save = None,
@@ -86,28 +81,28 @@ def tune(
     Judge the result on another log.
     """
     import topstory as ts
-    from topstory.cli.arguments import inapplicable, parse_numbers
+    from topstory.cli.arguments import check_exploration_options, parse_numbers
     from topstory.cli.output.consoles import print_json, stderr_console
     from topstory.cli.output.progress import work_bar
     from topstory.cli.output.saving import save_trained
     from topstory.cli.output.warnings import printed_warnings, warn_if_no_features
     from topstory.cli.reports.tune import tune_report
     from topstory.engines import engine as named_engine
-    from topstory.evaluation.replays.warm_start import needs_offset, warm_start
+    from topstory.evaluation.replays.warm_start import start_of
     from topstory.evaluation.tuning.grids import parameter_name
 
     parameter_name(policy)
-    if warm_from is not None and not needs_offset(policy):
-        raise inapplicable("--warm-from", [policy])
+    check_exploration_options([policy], warm_from, prior)
     values, shares, ridges = (
         parse_numbers(grid, "--grid"),
         parse_numbers(sizes, "--sizes"),
         parse_numbers(ridge, "--ridge"),
     )
     events, given = ts.EventLog.read(log), {}
-    if needs_offset(policy):
-        start = warm_start(events, None if warm_from is None else ts.EventLog.read(warm_from))
-        events, given = start.log, {"offset": start.offset}
+    explored = None if warm_from is None else ts.EventLog.read(warm_from)
+    start = start_of([policy], events, explored, None if prior is None else ts.Prior.load(prior))
+    if start is not None:
+        events, given = start.log, start.argument(policy)
     console = stderr_console()
     warn_if_no_features(str(log), events, policy, console)
     with printed_warnings(console), work_bar(console, policy) as follow:
@@ -129,8 +124,7 @@ def tune(
     report = tune_report(str(log), len(events), tuning, binary)
     if save is not None:
         best = tuning.best(max(tuning.sizes)).parameters
-        offset = given.get("offset", {})
-        saved = save_trained(save, policy, best, events, offset, seed)
+        saved = save_trained(save, policy, best, events, given, seed)
         report = msgspec.structs.replace(report, saved=saved)
     if json:
         print_json(report)

@@ -15,14 +15,13 @@ def save_trained(
     name: str,
     parameters: Mapping[str, float],
     log: EventLog,
-    offset: Mapping[str, Any],
+    learned: Mapping[str, Any],  # from exploration: offset or prior, if it takes one
     seed: int,
 ) -> SavedReport:
     """Train a policy on every event of the log, as `topstory train` does, and write it."""
     import topstory as ts
-    from topstory.evaluation.assignment import offset_argument
 
-    fresh = ts.policy(name, seed=seed, **parameters, **offset_argument(name, offset))
+    fresh = ts.policy(name, seed=seed, **parameters, **learned)
     training = ts.train(fresh, log, held_out=0, seed=seed)
     training.policy.save(path)
     return SavedReport(str(path), name, dict(parameters), training.events)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from topstory.evaluation.assignment import assign_parameters
 from topstory.evaluation.off_policy.targets import FixedPolicy
-from topstory.evaluation.replays.warm_start import needs_offset
+from topstory.evaluation.replays.warm_start import needs_exploration
 from topstory.evaluation.training import NONE, PROPENSITY, train
 from topstory.events import EventLog
 from topstory.models.linear import LinearModel
@@ -69,10 +69,10 @@ def candidates(
         raise ValueError(f"{named}: parameters are for policies given by name, and there are none")
     made = {}
     for name, own in assigned.items():
-        if needs_offset(name):
+        if needs_exploration([name]):
             raise ValueError(
-                f"{name} needs user-specific offsets: train it with `topstory train` and evaluate "
-                "the file"
+                f"{name} starts from what an earlier log taught: train it with `topstory train` "
+                "and evaluate the file"
             )
         made[name] = policy_called(name, seed=seed, **own)
         if made[name].model.folds:

@@ -13,7 +13,7 @@ from topstory.evaluation.off_policy.judging import LOGGED, Judge
 from topstory.evaluation.off_policy.question import question_of
 from topstory.evaluation.off_policy.value import Evaluation, Quantity
 from topstory.evaluation.replays.prepared_log import check_range
-from topstory.evaluation.replays.warm_start import needs_offset
+from topstory.evaluation.replays.warm_start import needs_exploration
 from topstory.evaluation.training import train
 from topstory.events import EventLog
 from topstory.policies import Policy
@@ -141,7 +141,7 @@ def _candidates(log: EventLog, policies: Sequence[str] | None, seed: int) -> dic
     for name in dict.fromkeys(policies):
         if name not in REGISTRY:
             raise ValueError(f"no policy is called {name!r}; there are {', '.join(REGISTRY)}")
-        if needs_offset(name) or REGISTRY[name].model.needs_log:
+        if needs_exploration([name]) or REGISTRY[name].model.needs_log:
             raise ValueError(f"{name} cannot be trained on a part of a log alone")
         if "ridge" in REGISTRY[name].model_parameters:
             for ridge in RIDGES:

@@ -190,8 +190,9 @@ class _Run:
                 where = f" at event {decision - self.policy.decisions}"
                 raise NotFiniteError(self.policy, model.roster.ids[slot], where)
             done += more
-            if done < stop - start:  # the next trial needs another form of the state
-                model.factorise()
+            if done < stop - start:  # the next trial needs another prior, or form of the state
+                model.renew()
+                self._memory.current[0] = -1
 
     def finish(self) -> None:
         """Count what the policy did."""

@@ -12,9 +12,11 @@ import numpy as np
 from topstory.evaluation.blocks import Blocks
 from topstory.evaluation.replays.replay import replay_unwarned
 from topstory.evaluation.replays.truth import ExpectedPayoffs
+from topstory.evaluation.replays.warm_start import needs_prior
 from topstory.evaluation.result import ArticleResult, Bucket, Result
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
+from topstory.models.priors import Prior
 from topstory.policies.registry import REGISTRY, policy
 
 Rows = tuple[tuple[float, ...], ...]
@@ -100,12 +102,15 @@ class SharedInputs(msgspec.Struct, frozen=True, eq=False):
     log: EventLog
     given: Mapping[str, Any]  # such as a warm policy's offset
     expected: ExpectedPayoffs | None = None  # if a simulator knows them
+    prior: Prior | None = None  # of the policies that need one
 
 
 def play(run: Run, inputs: SharedInputs) -> Outcome:
     """Replay one run."""
     takes = REGISTRY[run.policy].model_parameters
     given = {name: value for name, value in inputs.given.items() if name in takes}
+    if needs_prior(run.policy) and inputs.prior is not None:
+        given["prior"] = inputs.prior
     made = policy(run.policy, seed=run.seed, **dict(run.parameters), **given)
     found = replay_unwarned(made, inputs.log, run.size, run.seed, expected=inputs.expected)
     return Outcome.of(run, found)

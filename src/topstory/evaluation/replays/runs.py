@@ -11,6 +11,7 @@ from topstory.evaluation.replays.retention import warn_if_unlikely
 from topstory.evaluation.replays.run import BUCKETS, Outcome, Run, SharedInputs, play
 from topstory.evaluation.replays.truth import ExpectedPayoffs
 from topstory.events import EventLog
+from topstory.models.priors import Prior
 from topstory.policies import REGISTRY
 
 
@@ -21,6 +22,7 @@ def play_all(
     given: Mapping[str, Any] | None = None,
     called: str = "log",
     expected: ExpectedPayoffs | None = None,
+    prior: Prior | None = None,
 ) -> Iterator[Outcome]:
     """The outcomes as they finish; they do not depend on the engine.
 
@@ -31,6 +33,7 @@ def play_all(
         given: parameters of models that are not numbers, such as `offset`.
         called: the log's name in warnings and errors.
         expected: what each event pays on average, if a simulator knows it.
+        prior: of the policies that need one, and of no other.
 
     Warns:
         NotUniformWarning: once, if the log's articles were not shown uniformly at random.
@@ -43,7 +46,7 @@ def play_all(
     logged = prepared(log, runs[0].seed)
     logged.warn(called)
     ordered = sorted(runs, key=lambda run: -cost(run))
-    inputs = SharedInputs(log, dict(given or {}), expected)
+    inputs = SharedInputs(log, dict(given or {}), expected, prior)
     for _, outcome in engine.finished(play, ordered, inputs):
         buckets = {name: outcome.bucket(name) for name in BUCKETS}
         warn_if_unlikely(outcome.run.policy, buckets, logged.uniformity)

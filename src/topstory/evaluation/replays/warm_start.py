@@ -1,16 +1,17 @@
-"""What warm policies know at the start: user-specific offsets, fitted on random exploration.
+"""What policies know at the start from random exploration: offsets of users, and priors.
 
 The exploration is a log of its own, or else the first tenth of the log to replay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from topstory.events import EventLog
 from topstory.features.offset import fit_warm_offset
+from topstory.models.priors import Prior, fit_prior
 from topstory.policies import REGISTRY
 
 MIN_EVENTS = 10  # of a log that has a first tenth
@@ -18,12 +19,19 @@ MIN_EVENTS = 10  # of a log that has a first tenth
 
 @dataclass(frozen=True)
 class WarmStart:
-    """The offsets, the log that they were fitted on, and the log that is left to replay."""
+    """What was learned, the log that taught it, and the log that is left to replay."""
 
     exploration: EventLog
     log: EventLog
-    offset: Mapping[str, Any]  # by article
+    offset: Mapping[str, Any]  # by article; empty if no policy is warm
     first_tenth: bool  # whether `exploration` was cut off the log
+    prior: Prior | None = field(default=None, repr=False)  # None if no policy has one
+
+    def argument(self, policy: str) -> dict[str, Any]:
+        """What a policy takes of it."""
+        if needs_prior(policy):
+            return {"prior": self.prior}
+        return {"offset": self.offset} if needs_offset(policy) else {}
 
 
 def needs_offset(policy: str) -> bool:
@@ -33,6 +41,15 @@ def needs_offset(policy: str) -> bool:
     (True, False)
     """
     return "offset" in REGISTRY[policy].model_parameters
+
+
+def needs_prior(policy: str) -> bool:
+    """Whether a policy starts from a prior that an earlier log taught.
+
+    >>> needs_prior("linucb-hybrid-prior"), needs_prior("linucb-hybrid")
+    (True, False)
+    """
+    return REGISTRY[policy].from_prior
 
 
 def split_first_tenth(log: EventLog) -> tuple[EventLog, EventLog]:
@@ -46,8 +63,42 @@ def warm_offset(exploration: EventLog, log: EventLog) -> dict[str, Any]:
     return dict(fit_warm_offset(exploration).table(log.articles))
 
 
-def warm_start(log: EventLog, warm_from: EventLog | None = None) -> WarmStart:
-    """Fit offsets on `warm_from`, or else on the first tenth of the log; then replay the rest.
+def needs_exploration(policies: Iterable[str], prior: Prior | None = None) -> bool:
+    """Whether a policy has to learn from exploration first; given a `prior`, only offsets are."""
+    return any(needs_offset(name) or (prior is None and needs_prior(name)) for name in policies)
+
+
+def start_of(
+    policies: Iterable[str],
+    log: EventLog,
+    warm_from: EventLog | None = None,
+    prior: Prior | None = None,
+) -> WarmStart | None:
+    """Learn what these policies need from exploration, unless it is given; None if nothing is."""
+    names = list(policies)
+    if needs_exploration(names, prior):
+        offset = any(map(needs_offset, names))
+        learned = prior is None and any(map(needs_prior, names))
+        return warm_start(log, warm_from, offset=offset, prior=True if learned else prior)
+    if prior is not None and any(map(needs_prior, names)):
+        return WarmStart(log[:0], log, {}, False, prior)
+    return None
+
+
+def warm_start(
+    log: EventLog,
+    warm_from: EventLog | None = None,
+    *,
+    offset: bool = True,
+    prior: Prior | bool | None = None,
+) -> WarmStart:
+    """Learn from `warm_from`, or else from the first tenth of the log; the rest is to be replayed.
+
+    Args:
+        log: to replay.
+        warm_from: random exploration.
+        offset: whether to fit offsets.
+        prior: one that is known; or True: fit it, too.
 
     >>> import numpy as np
     >>> log = EventLog.from_arrays(np.ones((50, 1)), [["a"]], [0] * 50, ["a"] * 50, [0, 1] * 25)
@@ -62,12 +113,15 @@ def warm_start(log: EventLog, warm_from: EventLog | None = None) -> WarmStart:
     if not len(exploration):
         which = "the first tenth of the log" if warm_from is None else "the log to fit them on"
         raise ValueError(
-            f"the offsets of warm policies need events to be fitted on, and {which} has none; give "
-            "a log of random exploration with --warm-from (in Python warm_from=)"
+            f"the offsets of warm policies and priors need events to be fitted on, and {which} has "
+            "none; give a log of random exploration with --warm-from (in Python warm_from=)"
         )
     if exploration.dimension != log.dimension:
         raise ValueError(
-            f"the log that offsets are fitted on has contexts of {exploration.dimension} features, "
-            f"and the log to replay {log.dimension}; they must have the same features"
+            f"the log that offsets and priors are fitted on has contexts of "
+            f"{exploration.dimension} features, and the log to replay {log.dimension}; they must "
+            "have the same features"
         )
-    return WarmStart(exploration, rest, warm_offset(exploration, rest), warm_from is None)
+    offsets = warm_offset(exploration, rest) if offset else {}
+    found = fit_prior(exploration) if prior is True else (prior or None)
+    return WarmStart(exploration, rest, offsets, warm_from is None, found)

@@ -117,12 +117,13 @@ def repeats_at(size: float, repeats: int | None) -> int:
 
 
 def has_ridge(policy: str) -> bool:
-    """Whether the model of a policy has a ridge, the weight of its prior.
+    """Whether a policy has a ridge to search, the weight of its prior; a learned one knows it.
 
     >>> has_ridge("linucb-disjoint"), has_ridge("ucb")
     (True, False)
     """
-    return "ridge" in REGISTRY[policy].model_parameters
+    entry = REGISTRY[policy]
+    return "ridge" in entry.model_parameters and not entry.from_prior
 
 
 def searched_grid(policy: str, with_ridges: bool, scale: float = 1.0) -> tuple[float, ...]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Floats, Slots, compiled, inlined, specialised
 from topstory.kernels.contexts import Dense, load, rolled
+from topstory.kernels.models.tally import recount
 
 
 def estimate(state: Any, a: int, x: Any, segment: int) -> float:
@@ -152,6 +153,7 @@ def _weigh_squares(state: Any, a: Any, x: Any, segment: Any, payoff: Any, weight
         shown(state, a, x, segment)
         if payoff != 0.0:
             paid(state, a, x, segment, scale * payoff)
+        recount(state, payoff, weight, scale)
         return True
 
     regresses = hasattr(state.instance_class, "A") or hasattr(state.instance_class, "L")

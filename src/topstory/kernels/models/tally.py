@@ -3,7 +3,9 @@
 A model without such a prior has an empty tally, and counts nothing.
 """
 
-from topstory.kernels.compilation import Floats, inlined
+from typing import Any
+
+from topstory.kernels.compilation import Floats, inlined, specialised
 
 # Places in a tally; WEIGHT is that of the prior, κ.
 UNTIL_CHECK, TRIALS, PAYOFF, SQUARES, WEIGHT = 0, 1, 2, 3, 4
@@ -30,3 +32,22 @@ def count_payoff(tally: Floats, payoff: float) -> None:
     if tally.shape[0] > 0:
         tally[PAYOFF] += payoff
         tally[SQUARES] += payoff * payoff
+
+
+def recount(state: Any, payoff: float, weight: float, scale: float) -> None:
+    """Count a trial `weight` times that was counted once, with `scale` times its payoff."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(recount, inline=True)
+def _recount(state: Any, payoff: Any, weight: Any, scale: Any) -> Any:
+    if not hasattr(state.instance_class, "tally"):
+        return lambda state, payoff, weight, scale: None
+
+    def body(state: Any, payoff: Any, weight: Any, scale: Any) -> None:
+        if state.tally.shape[0] > 0:
+            state.tally[UNTIL_CHECK] -= weight - 1.0
+            state.tally[TRIALS] += weight - 1.0
+            state.tally[PAYOFF] += (weight - scale) * payoff
+
+    return body

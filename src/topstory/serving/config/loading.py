@@ -13,8 +13,9 @@ from typing import Any
 
 import msgspec
 
+from topstory.models import Prior
 from topstory.policies import REGISTRY, Policy
-from topstory.policies.registry import policy as named_policy
+from topstory.policies.registry import without_prior
 from topstory.serving.config.feature_model import load_feature_model
 from topstory.serving.config.schema import SERVED, Config, PolicyConfig, TrafficConfig
 
@@ -129,14 +130,17 @@ def _check(config: Config) -> None:
 def check_files(config: Config) -> None:
     """Check that the files which a start reads can be read."""
     for name, pool in config.pools.items():
-        start = config.policy_of(name).start
-        # Read when the pool is first opened; it may be deleted after that.
-        if start is not None and not (Path(config.data) / "start" / f"{name}.safetensors").exists():
-            key = "policy" if pool.policy is None else f"pools.{name}.policy"
-            try:
-                Policy.load(start)
-            except (OSError, ValueError) as error:
-                raise BadConfig(f"{key}.start: {error}") from None
+        wanted = config.policy_of(name)
+        # Read when the pool is first opened; they may be deleted after that.
+        if (Path(config.data) / "start" / f"{name}.safetensors").exists():
+            continue
+        key = "policy" if pool.policy is None else f"pools.{name}.policy"
+        for field, load in (("start", Policy.load), ("prior", Prior.load)):
+            if (path := getattr(wanted, field)) is not None:
+                try:
+                    load(path)
+                except (OSError, ValueError) as error:
+                    raise BadConfig(f"{key}.{field}: {error}") from None
     if config.features is not None:
         try:
             load_feature_model(config.features)
@@ -164,14 +168,22 @@ def _check_policy(key: str, config: PolicyConfig) -> None:
     for name, value in policy_parameters(config).items():
         if not isfinite(value):
             raise BadConfig(f"{key}.{name}: must be finite, got {value}")
+    if config.prior is not None and (config.start is not None or not entry.from_prior):
+        why = "start defines the model" if config.start else "its name does not end in -prior"
+        raise BadConfig(f"{key}.prior: {config.name} takes none: {why}")
     if config.start is not None:
         return  # the file defines the model
+    if entry.from_prior and config.prior is None:
+        raise BadConfig(
+            f"{key}.prior: {config.name} starts from what an earlier log taught; set a file "
+            "written by topstory prior"
+        )
     if "offset" in entry.model_parameters:
         raise BadConfig(
             f"{key}.start: {config.name} needs offsets known in advance; set a file written by "
             "Policy.save"
         )
     try:
-        named_policy(config.name, seed=config.seed, **policy_parameters(config))
+        without_prior(config.name, seed=config.seed, **policy_parameters(config))
     except (TypeError, ValueError) as error:
         raise BadConfig(f"{key}: {error}") from None

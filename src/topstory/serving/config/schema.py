@@ -50,6 +50,13 @@ class PolicyConfig(_PolicyNumbers, frozen=True):
             "first opened"
         ),
     ] = None
+    prior: Annotated[
+        str | None,
+        Meta(
+            description="a file written by `topstory prior`, for a policy whose name ends in "
+            "`-prior`; read only when the pool is first opened"
+        ),
+    ] = None
 
 
 class TrafficConfig(Section, frozen=True):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from topstory.files import lock_folder, locked
 from topstory.policies import EXPLORERS, Policy
-from topstory.policies.registry import policy as named_policy
+from topstory.policies.registry import without_prior
 from topstory.serving.config.feature_model import (
     FeatureModel,
     keep_feature_model,
@@ -186,7 +186,7 @@ def _explore_as_configured(policy: Policy, wanted: PolicyConfig, pool: str) -> N
     policy.seed = wanted.seed
     given = policy_parameters(wanted)
     if wanted.start is None:
-        policy.explorer = named_policy(wanted.name, seed=wanted.seed, **given).explorer
+        policy.explorer = without_prior(wanted.name, seed=wanted.seed, **given).explorer
         return
     explores = {each.name for entry in EXPLORERS.values() for each in entry.parameters}
     own = {name: value for name, value in given.items() if name in explores}

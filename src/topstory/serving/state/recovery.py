@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from topstory.models import Prior
 from topstory.policies import Policy
-from topstory.policies.registry import policy as named_policy
+from topstory.policies.registry import without_prior
 from topstory.serving.config.loading import BadConfig, policy_parameters
 from topstory.serving.config.schema import Config, PolicyConfig
 from topstory.serving.journal.journal import Journal
@@ -88,6 +89,11 @@ def _other_context(what: str, begun: object, wanted: int) -> BadConfig:
     )
 
 
+def _configured(wanted: PolicyConfig, prior: Prior | None) -> Policy:
+    given = policy_parameters(wanted) | ({} if prior is None else {"prior": prior})
+    return without_prior(wanted.name, seed=wanted.seed, **given)
+
+
 class Starts:
     """The policies that pools began with, kept beside the journal: recovery begins with them."""
 
@@ -105,7 +111,12 @@ class Starts:
                     f"but the configuration says {dimension}"
                 )
         else:
-            policy = named_policy(wanted.name, seed=wanted.seed, **policy_parameters(wanted))
+            policy = _configured(wanted, None if wanted.prior is None else Prior.load(wanted.prior))
+            if policy.model.prior is not None:
+                try:
+                    policy.model.prior.check_dimension(dimension)
+                except ValueError as error:
+                    raise BadConfig(f"policy.prior: {error}") from None
         path = self._path(pool)
         policy.save(path)
         return Opened(pool, checksum(path))
@@ -149,9 +160,11 @@ def check_fits(state: State, config: Config, starts: Starts) -> None:
 
 
 def _check_model(name: str, pool: Pool, wanted: PolicyConfig) -> None:
-    model = named_policy(wanted.name, seed=wanted.seed, **policy_parameters(wanted)).model
     held = pool.policy.model
-    if (model.name, model.parameters()) != (held.name, held.parameters()):
+    # The pool keeps the prior that it began with, whatever became of the file.
+    model = _configured(wanted, held.prior if wanted.prior is not None else None).model
+    same = (model.name, model.parameters()) == (held.name, held.parameters())
+    if not same or (held.prior is None) != (wanted.prior is None):
         raise BadConfig(
             f"policy: pool {name!r} was begun with {held.name} {held.parameters()}, not "
             f"{model.name} {model.parameters()}: give it another name, or another data folder, or "

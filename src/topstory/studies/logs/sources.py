@@ -12,6 +12,7 @@ from topstory.engines import Engine
 from topstory.evaluation.replays.truth import ExpectedPayoffs
 from topstory.evaluation.replays.warm_start import MIN_EVENTS, split_first_tenth, warm_offset
 from topstory.events import EventLog
+from topstory.models.priors import Prior, fit_prior
 from topstory.studies.logs.features import (
     DEFAULT_SUPPORT,
     Support,
@@ -41,6 +42,12 @@ class Logs:
         """The offsets of warm policies for the articles of a log."""
         assert self.exploration is not None
         return warm_offset(self.exploration, log)
+
+    @cached_property
+    def prior(self) -> Prior:
+        """What the exploration teaches policies with a prior."""
+        assert self.exploration is not None
+        return fit_prior(self.exploration)
 
 
 class LogSource(Protocol):
@@ -159,8 +166,8 @@ def check_exploration(tuning: EventLog, exploration: EventLog | None) -> None:
     if exploration is None and 0 < len(tuning) < MIN_EVENTS:
         raise ValueError(
             f"the tuning log's {len(tuning)} events are too few to fit the offsets of "
-            "warm policies on a tenth of them; give an exploration log, a longer tuning log, or "
-            "policies that are not warm"
+            "warm policies, or priors, on a tenth of them; give an exploration log, a longer "
+            "tuning log, or policies that are not warm and have no prior"
         )
 
 

@@ -242,7 +242,8 @@ def explorer_pairs(policies: Sequence[str]) -> list[tuple[str, str]]:
     >>> explorer_pairs(["egreedy", "ucb", "ucb-seg"])
     [('ucb', 'egreedy')]
     """
-    by = {(REGISTRY[name].model.name, REGISTRY[name].explorer): name for name in policies}
+    plain = [name for name in policies if not REGISTRY[name].from_prior]
+    by = {(REGISTRY[name].model.name, REGISTRY[name].explorer): name for name in plain}
     bound, greedy = EXPLORERS["upper-confidence"], EXPLORERS["epsilon-greedy"]
     return [
         (name, by[model, greedy])

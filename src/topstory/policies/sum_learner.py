@@ -1,0 +1,53 @@
+"""Learning from every event of a log by sums over its parts, on any engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from topstory.engines import Engine
+from topstory.events import EventLog
+from topstory.kernels.compilation import Floats
+from topstory.models.model import Model
+from topstory.models.priors.sums import ArticleSums
+from topstory.policies.additivity import absorb
+from topstory.policies.policy import Policy
+
+PART_EVENTS = 1 << 17  # the same on every engine, so that the sums are the same to the bit
+
+
+def learn_sums(
+    policy: Policy,
+    log: EventLog,
+    weights: Floats | None,
+    engine: Engine,
+    progress: Callable[[int], object] | None = None,
+) -> None:
+    """Let a policy learn a log as a sum over its parts: to 1e-9 what `learn_log` teaches.
+
+    Args:
+        policy: learns.
+        log: what happened; its numbers are in the range that models take.
+        weights: (n,) how often each event counts; None: once.
+        engine: where parts of the log are summed.
+        progress: called with the number of events that were summed, now and then.
+    """
+    policy.use_feature_model(log.feature_model, "the log")
+    model = policy.model
+    model.add_all(log.articles)
+    model.see(log.dimension)
+    parts = [(at, min(at + PART_EVENTS, len(log))) for at in range(0, len(log), PART_EVENTS)]
+    whole: ArticleSums | None = None
+    for (start, stop), sums in zip(
+        parts, engine.map(_sum_part, parts, (model, log, weights)), strict=True
+    ):
+        whole = sums if whole is None else whole.plus(sums)
+        if progress is not None:
+            progress(stop - start)
+    if whole is not None:
+        absorb(model, whole)
+    policy.trials += len(log)
+
+
+def _sum_part(part: tuple[int, int], shared: tuple[Model, EventLog, Floats | None]) -> ArticleSums:
+    (start, stop), (model, log, weights) = part, shared
+    return model.sums_of(log[start:stop], None if weights is None else weights[start:stop])
