@@ -34,13 +34,17 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
         fit = f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)}"
         say(f"{fit} on {_scored(report)}")
     say(f"identity {report.identity}\n")
-    fields = plain_table("field", "kind", "encoding", "kept", "dropped", "minimum support", "note")
-    for field in (*report.user_fields, *report.article_fields):
+    listed = (*report.user_fields, *report.article_fields)
+    fields = plain_table("field", "kind", "encoding", "kept", "dropped", "support")
+    for field in listed:
         fields.add_row(
             *(escape(field.field), field.kind, field.encoding, str(field.kept)),
-            *(str(field.dropped), f"{field.threshold:g}", escape(field.note)),
+            *(str(field.dropped), f"{field.threshold:g}"),
         )
     console.print(fields)
+    for field in listed:
+        if field.note:
+            say(f"  {field.field}: {field.note}")
     for cluster in report.clusters:
         say(f"\nUser cluster {cluster.cluster} ({cluster.share:.0%} of users)")
         say(f"  likes     {_words(cluster.likes)}")
