@@ -76,9 +76,6 @@ def inlined(function: F) -> F:
     return cast(F, numba.njit(cache=True, forceinline=True, **_INTERNAL)(function))
 
 
-internal_inlined = inlined
-
-
 def specialised(generic: Callable[..., Any], *, inline: bool) -> Callable[[F], F]:
     """Choose the body of `generic` inside kernels by the types of its arguments."""
     options: Any = {
@@ -88,3 +85,23 @@ def specialised(generic: Callable[..., Any], *, inline: bool) -> Callable[[F], F
         "forceinline": inline,
     }
     return cast(Callable[[F], F], overload(generic, jit_options=options, strict=False))
+
+
+def body(
+    generic: Callable[..., Any], fits: Callable[[Any], bool], *, inline: bool
+) -> Callable[[F], F]:
+    """The body of `generic` inside kernels, where the type of its first argument fits."""
+
+    def register(function: F) -> F:
+        def chosen(*types: Any) -> F | None:
+            return function if fits(types[0]) else None
+
+        specialised(generic, inline=inline)(chosen)
+        return function
+
+    return register
+
+
+def instance_of(kind: type) -> Callable[[Any], bool]:
+    """Whether a type inside kernels is that of a named tuple."""
+    return lambda found: found.instance_class is kind

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topstory.kernels.compilation import Floats, inlined, specialised
+from topstory.kernels.compilation import Floats, body, inlined, instance_of
 from topstory.kernels.explorers.explorer import distribute, draw, explored, raised, stages
 from topstory.kernels.models.model import comparable, width
 from topstory.kernels.randomness import EXPLORE, priority, unit
@@ -27,14 +27,12 @@ def share(rule: Bounds, pool_size: int, trials: int) -> float:
     return min(1.0, float(falling))
 
 
-@specialised(stages, inline=True)
-def _stages(rule: Any) -> Any:
-    if rule.instance_class is not Bounds:
-        return None
-    return lambda rule: 2 if rule.alpha > 0.0 else 1
+@body(stages, instance_of(Bounds), inline=True)
+def _stages(rule: Any) -> int:
+    return 2 if rule.alpha > 0.0 else 1
 
 
-@specialised(raised, inline=True)
+@body(raised, instance_of(Bounds), inline=True)
 def _raised(
     rule: Any,
     state: Any,
@@ -46,30 +44,13 @@ def _raised(
     near: Any,
     root: Any,
     key: Any,
-) -> Any:
-    if rule.instance_class is not Bounds:
-        return None
-
-    def body(
-        rule: Any,
-        state: Any,
-        a: Any,
-        x: Any,
-        segment: Any,
-        score: Any,
-        rival: Any,
-        near: Any,
-        root: Any,
-        key: Any,
-    ) -> float:
-        if score > rival + near:  # a bonus is never negative
-            return float(score)
-        return float(score + rule.alpha * width(state, a, x, segment))
-
-    return body
+) -> float:
+    if score > rival + near:  # a bonus is never negative
+        return float(score)
+    return float(score + rule.alpha * width(state, a, x, segment))
 
 
-@specialised(explored, inline=True)
+@body(explored, instance_of(Bounds), inline=True)
 def _explored(
     rule: Any,
     leads: Any,
@@ -82,37 +63,19 @@ def _explored(
     root: Any,
     trials: Any,
     work: Any,
-) -> Any:
-    if rule.instance_class is not Bounds:
-        return None
-
-    def body(
-        rule: Any,
-        leads: Any,
-        state: Any,
-        place: Any,
-        x: Any,
-        segment: Any,
-        slots: Any,
-        keys: Any,
-        root: Any,
-        trials: Any,
-        work: Any,
-    ) -> bool:
-        if rule.epsilon == 0.0 and rule.decay == 0.0:
-            return bool(leads)
-        if not unit(root, EXPLORE) < share(rule, slots.shape[0], trials):
-            return bool(leads)
-        highest = place
-        for j in range(slots.shape[0]):
-            if priority(root, keys[slots[j]]) > priority(root, keys[slots[highest]]):
-                highest = j
-        return bool(highest == place)
-
-    return body
+) -> bool:
+    if rule.epsilon == 0.0 and rule.decay == 0.0:
+        return bool(leads)
+    if not unit(root, EXPLORE) < share(rule, slots.shape[0], trials):
+        return bool(leads)
+    highest = place
+    for j in range(slots.shape[0]):
+        if priority(root, keys[slots[j]]) > priority(root, keys[slots[highest]]):
+            highest = j
+    return bool(highest == place)
 
 
-@specialised(draw, inline=False)
+@body(draw, instance_of(Bounds), inline=False)
 def _draw(
     rule: Any,
     estimates: Any,
@@ -122,27 +85,12 @@ def _draw(
     trials: Any,
     scores: Any,
     work: Any,
-) -> Any:
-    if rule.instance_class is not Bounds:
-        return None
-
-    def body(
-        rule: Any,
-        estimates: Any,
-        widths: Any,
-        keys: Any,
-        root: Any,
-        trials: Any,
-        scores: Any,
-        work: Any,
-    ) -> None:
-        epsilon = share(rule, estimates.shape[0], trials)
-        if epsilon > 0.0 and unit(root, EXPLORE) < epsilon:
-            scores[:] = 0.0
-            return
-        bound(rule, estimates, widths, scores)
-
-    return body
+) -> None:
+    epsilon = share(rule, estimates.shape[0], trials)
+    if epsilon > 0.0 and unit(root, EXPLORE) < epsilon:
+        scores[:] = 0.0
+        return
+    bound(rule, estimates, widths, scores)
 
 
 @inlined
@@ -153,26 +101,20 @@ def bound(rule: Bounds, estimates: Floats, widths: Floats, scores: Floats) -> No
         scores[j] = estimates[j] + rule.alpha * widths[j] if rule.alpha > 0.0 else estimates[j]
 
 
-@specialised(distribute, inline=False)
-def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> Any:
-    if rule.instance_class is not Bounds:
-        return None
-
-    def body(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> None:
-        count = estimates.shape[0]
-        bound(rule, estimates, widths, out)
-        best, ties = -np.inf, 0
-        for j in range(count):
-            score = comparable(out[j])
-            if score > best:
-                best, ties = score, 1
-            elif score == best:
-                ties += 1
-        epsilon = share(rule, count, trials)
-        for j in range(count):
-            leads = comparable(out[j]) == best
-            out[j] = epsilon / count
-            if leads:
-                out[j] += (1.0 - epsilon) / ties
-
-    return body
+@body(distribute, instance_of(Bounds), inline=False)
+def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> None:
+    count = estimates.shape[0]
+    bound(rule, estimates, widths, out)
+    best, ties = -np.inf, 0
+    for j in range(count):
+        score = comparable(out[j])
+        if score > best:
+            best, ties = score, 1
+        elif score == best:
+            ties += 1
+    epsilon = share(rule, count, trials)
+    for j in range(count):
+        leads = comparable(out[j]) == best
+        out[j] = epsilon / count
+        if leads:
+            out[j] += (1.0 - epsilon) / ties

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from topstory.kernels.compilation import Floats, specialised
+from topstory.kernels.compilation import Floats, body
 
 Kind = TypeVar("Kind", bound=type)
 _SCANNED: set[type] = set()
@@ -19,6 +19,10 @@ def scanned(kind: Kind) -> Kind:
     """Marks rules by which the best of the raised scores wins, and nothing else decides."""
     _SCANNED.add(kind)
     return kind
+
+
+def _is_scanned(rule: Any) -> bool:
+    return rule.instance_class in _SCANNED
 
 
 def stages(rule: Any) -> int:
@@ -87,7 +91,7 @@ def distribute(
     raise NotImplementedError("called from kernels only")
 
 
-@specialised(explored, inline=True)
+@body(explored, _is_scanned, inline=True)
 def _as_scanned(
     rule: Any,
     leads: Any,
@@ -100,30 +104,10 @@ def _as_scanned(
     root: Any,
     trials: Any,
     work: Any,
-) -> Any:
-    if rule.instance_class not in _SCANNED:
-        return None
-
-    def body(
-        rule: Any,
-        leads: Any,
-        state: Any,
-        place: Any,
-        x: Any,
-        segment: Any,
-        slots: Any,
-        keys: Any,
-        root: Any,
-        trials: Any,
-        work: Any,
-    ) -> bool:
-        return bool(leads)
-
-    return body
+) -> bool:
+    return bool(leads)
 
 
-@specialised(stages, inline=True)
-def _two_scans(rule: Any) -> Any:
-    if rule.instance_class not in _SCANNED:
-        return None
-    return lambda rule: 2
+@body(stages, _is_scanned, inline=True)
+def _two_scans(rule: Any) -> int:
+    return 2

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topstory.kernels.compilation import Floats, inlined, specialised
+from topstory.kernels.compilation import Floats, body, inlined, instance_of
 from topstory.kernels.explorers.explorer import distribute, draw, explored, raised, stages
 from topstory.kernels.models.model import comparable, estimate
 from topstory.kernels.randomness import open_unit, priority
@@ -53,14 +53,12 @@ def race(chance: float, root: np.uint64, key: np.uint64) -> float:
     return math.log(chance) - math.log(-math.log(open_unit(root, key)))
 
 
-@specialised(stages, inline=True)
-def _stages(rule: Any) -> Any:
-    if rule.instance_class is not Gaps:
-        return None
-    return lambda rule: 1
+@body(stages, instance_of(Gaps), inline=True)
+def _stages(rule: Any) -> int:
+    return 1
 
 
-@specialised(raised, inline=True)
+@body(raised, instance_of(Gaps), inline=True)
 def _raised(
     rule: Any,
     state: Any,
@@ -72,28 +70,11 @@ def _raised(
     near: Any,
     root: Any,
     key: Any,
-) -> Any:
-    if rule.instance_class is not Gaps:
-        return None
-
-    def body(
-        rule: Any,
-        state: Any,
-        a: Any,
-        x: Any,
-        segment: Any,
-        score: Any,
-        rival: Any,
-        near: Any,
-        root: Any,
-        key: Any,
-    ) -> float:
-        return float(score)  # never asked for: one scan, of estimates, is all
-
-    return body
+) -> float:
+    return float(score)  # never asked for: one scan, of estimates, is all
 
 
-@specialised(explored, inline=True)
+@body(explored, instance_of(Gaps), inline=True)
 def _explored(
     rule: Any,
     leads: Any,
@@ -106,41 +87,22 @@ def _explored(
     root: Any,
     trials: Any,
     work: Any,
-) -> Any:
-    if rule.instance_class is not Gaps:
-        return None
-
-    def body(
-        rule: Any,
-        leads: Any,
-        state: Any,
-        place: Any,
-        x: Any,
-        segment: Any,
-        slots: Any,
-        keys: Any,
-        root: Any,
-        trials: Any,
-        work: Any,
-    ) -> bool:
-        count = slots.shape[0]
-        for j in range(count):
-            work[j] = estimate(state, slots[j], x, segment)
-        weigh(rule, work[:count], trials, work[count : 2 * count])
-        own = comparable(race(work[count + place], root, keys[slots[place]]))
-        for j in range(count):
-            theirs = comparable(race(work[count + j], root, keys[slots[j]]))
-            if theirs > own or (
-                theirs == own
-                and priority(root, keys[slots[j]]) > priority(root, keys[slots[place]])
-            ):
-                return False
-        return True
-
-    return body
+) -> bool:
+    count = slots.shape[0]
+    for j in range(count):
+        work[j] = estimate(state, slots[j], x, segment)
+    weigh(rule, work[:count], trials, work[count : 2 * count])
+    own = comparable(race(work[count + place], root, keys[slots[place]]))
+    for j in range(count):
+        theirs = comparable(race(work[count + j], root, keys[slots[j]]))
+        if theirs > own or (
+            theirs == own and priority(root, keys[slots[j]]) > priority(root, keys[slots[place]])
+        ):
+            return False
+    return True
 
 
-@specialised(draw, inline=False)
+@body(draw, instance_of(Gaps), inline=False)
 def _draw(
     rule: Any,
     estimates: Any,
@@ -150,33 +112,12 @@ def _draw(
     trials: Any,
     scores: Any,
     work: Any,
-) -> Any:
-    if rule.instance_class is not Gaps:
-        return None
-
-    def body(
-        rule: Any,
-        estimates: Any,
-        widths: Any,
-        keys: Any,
-        root: Any,
-        trials: Any,
-        scores: Any,
-        work: Any,
-    ) -> None:
-        weigh(rule, estimates, trials, scores)
-        for j in range(estimates.shape[0]):
-            scores[j] = race(scores[j], root, keys[j])
-
-    return body
+) -> None:
+    weigh(rule, estimates, trials, scores)
+    for j in range(estimates.shape[0]):
+        scores[j] = race(scores[j], root, keys[j])
 
 
-@specialised(distribute, inline=False)
-def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> Any:
-    if rule.instance_class is not Gaps:
-        return None
-
-    def body(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> None:
-        weigh(rule, estimates, trials, out)
-
-    return body
+@body(distribute, instance_of(Gaps), inline=False)
+def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> None:
+    weigh(rule, estimates, trials, out)

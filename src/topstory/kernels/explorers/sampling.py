@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topstory.kernels.compilation import Floats, compiled, inlined, specialised
+from topstory.kernels.compilation import (
+    Floats,
+    body,
+    compiled,
+    inlined,
+    instance_of,
+    specialised,
+)
 from topstory.kernels.explorers.explorer import distribute, draw, raised, scanned
 from topstory.kernels.models.model import comparable, width
 from topstory.kernels.normal import below, density, quantile
@@ -90,7 +97,7 @@ def sampled(alpha: float, estimate: float, width: float, z: float) -> float:
     return estimate + alpha * width * z
 
 
-@specialised(draw, inline=False)
+@body(draw, instance_of(Sampled), inline=False)
 def _draw(
     rule: Any,
     estimates: Any,
@@ -100,47 +107,26 @@ def _draw(
     trials: Any,
     scores: Any,
     work: Any,
-) -> Any:
-    if rule.instance_class is not Sampled:
-        return None
-
-    def body(
-        rule: Any,
-        estimates: Any,
-        widths: Any,
-        keys: Any,
-        root: Any,
-        trials: Any,
-        scores: Any,
-        work: Any,
-    ) -> None:
-        for j in range(estimates.shape[0]):
-            z = normal(rule, root, keys[j])
-            scores[j] = sampled(rule.alpha, estimates[j], widths[j], z)
-
-    return body
+) -> None:
+    for j in range(estimates.shape[0]):
+        z = normal(rule, root, keys[j])
+        scores[j] = sampled(rule.alpha, estimates[j], widths[j], z)
 
 
-@specialised(distribute, inline=False)
-def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> Any:
-    if rule.instance_class is not Sampled:
-        return None
-
-    def body(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> None:
-        count = estimates.shape[0]
-        widest = 0.0
-        for j in range(count):
-            widest = max(widest, widths[j])
-        if rule.alpha == 0.0 or widest == 0.0 or np.isinf(widest):
-            # No chance: the best estimates, or the articles of which nothing is known.
-            unseen = rule.alpha > 0.0 and np.isinf(widest)
-            equal_shares(estimates, widths, unseen, out)
-            return
-        for j in range(count):
-            work[j] = rule.alpha * max(widths[j], _LEAST_SPREAD * widest)
-        win_chances(estimates, work[:count], rule.optimistic, out, work[count:])
-
-    return body
+@body(distribute, instance_of(Sampled), inline=False)
+def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> None:
+    count = estimates.shape[0]
+    widest = 0.0
+    for j in range(count):
+        widest = max(widest, widths[j])
+    if rule.alpha == 0.0 or widest == 0.0 or np.isinf(widest):
+        # No chance: the best estimates, or the articles of which nothing is known.
+        unseen = rule.alpha > 0.0 and np.isinf(widest)
+        equal_shares(estimates, widths, unseen, out)
+        return
+    for j in range(count):
+        work[j] = rule.alpha * max(widths[j], _LEAST_SPREAD * widest)
+    win_chances(estimates, work[:count], rule.optimistic, out, work[count:])
 
 
 @inlined

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topstory.kernels.compilation import inlined, specialised
+from topstory.kernels.compilation import body, inlined, instance_of
 from topstory.kernels.explorers.explorer import distribute, draw, raised, scanned
 from topstory.kernels.randomness import open_unit
 
@@ -27,7 +27,7 @@ def gumbel(root: np.uint64, key: np.uint64) -> float:
     return -math.log(-math.log(open_unit(root, key)))
 
 
-@specialised(raised, inline=True)
+@body(raised, instance_of(Heated), inline=True)
 def _raised(
     rule: Any,
     state: Any,
@@ -39,28 +39,11 @@ def _raised(
     near: Any,
     root: Any,
     key: Any,
-) -> Any:
-    if rule.instance_class is not Heated:
-        return None
-
-    def body(
-        rule: Any,
-        state: Any,
-        a: Any,
-        x: Any,
-        segment: Any,
-        score: Any,
-        rival: Any,
-        near: Any,
-        root: Any,
-        key: Any,
-    ) -> float:
-        return float(score + rule.temperature * gumbel(root, key))
-
-    return body
+) -> float:
+    return float(score + rule.temperature * gumbel(root, key))
 
 
-@specialised(draw, inline=False)
+@body(draw, instance_of(Heated), inline=False)
 def _draw(
     rule: Any,
     estimates: Any,
@@ -70,40 +53,19 @@ def _draw(
     trials: Any,
     scores: Any,
     work: Any,
-) -> Any:
-    if rule.instance_class is not Heated:
-        return None
-
-    def body(
-        rule: Any,
-        estimates: Any,
-        widths: Any,
-        keys: Any,
-        root: Any,
-        trials: Any,
-        scores: Any,
-        work: Any,
-    ) -> None:
-        for j in range(estimates.shape[0]):
-            scores[j] = estimates[j] + rule.temperature * gumbel(root, keys[j])
-
-    return body
+) -> None:
+    for j in range(estimates.shape[0]):
+        scores[j] = estimates[j] + rule.temperature * gumbel(root, keys[j])
 
 
-@specialised(distribute, inline=False)
-def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> Any:
-    if rule.instance_class is not Heated:
-        return None
-
-    def body(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> None:
-        best = -np.inf
-        for j in range(estimates.shape[0]):
-            best = max(best, estimates[j])
-        total = 0.0
-        for j in range(estimates.shape[0]):
-            out[j] = math.exp((estimates[j] - best) / rule.temperature)
-            total += out[j]
-        for j in range(estimates.shape[0]):
-            out[j] /= total
-
-    return body
+@body(distribute, instance_of(Heated), inline=False)
+def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, work: Any) -> None:
+    best = -np.inf
+    for j in range(estimates.shape[0]):
+        best = max(best, estimates[j])
+    total = 0.0
+    for j in range(estimates.shape[0]):
+        out[j] = math.exp((estimates[j] - best) / rule.temperature)
+        total += out[j]
+    for j in range(estimates.shape[0]):
+        out[j] /= total
