@@ -167,3 +167,30 @@ def test_what_is_no_policy_is_refused(given: object) -> None:
 
 def test_the_truth_used_above_is_that_of_the_log() -> None:
     assert truth(1.0) == pytest.approx(np.diag(CHANCES).mean())
+
+
+@pytest.mark.parametrize("estimator", ["switch", "dr-shrunk", "dm"])
+def test_an_interval_that_leaves_out_a_bias_says_so(estimator: str) -> None:
+    found = ts.evaluate(Matching(0.5), personalised_log(500), estimator=estimator)["policy"]
+    assert any("does not cover" in caution for caution in found.cautions)
+
+
+def test_a_log_too_short_for_its_dependence_speaks_of_its_own_days_alone() -> None:
+    """Within 40 hours the rate drifts from 0.1 to 0.5: nothing is known of other days."""
+    random = np.random.default_rng(0)
+    hour = np.arange(8_000) * 40 // 8_000
+    log = ts.EventLog.from_arrays(
+        np.ones((8_000, 1)),
+        [POOL],
+        np.zeros(8_000, int),
+        random.choice(POOL, 8_000),
+        random.random(8_000) < 0.1 + 0.01 * hour,
+        timestamps=hour * 3600,
+    )
+    found = ts.evaluate("random", log)["random"]
+    assert found.value.too_short
+    assert math.isnan(found.value.interval.low)
+    low, high = found.value.best_interval
+    assert low < log.ctr < high
+    assert high - low < 0.03
+    assert any("says nothing of other days" in caution for caution in found.cautions)
