@@ -17,6 +17,7 @@ from rich.console import Console
 from benchmarks import (
     ROOT,
     claims,
+    exports,
     features,
     growth,
     hops,
@@ -48,6 +49,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "live": live.run,
     "log": storage.run,
     "import": importing.run,
+    "exports": exports.run,
     "simulate": simulation.run,
     "features": features.run,
     "study": study.run,
