@@ -48,9 +48,11 @@ from topstory.features.description import (
 from topstory.features.fields.field import FieldReport
 from topstory.features.regression.early_stopping import Step
 from topstory.report.records import Cell, Number, Row, Table1
+from topstory.serving.api.messages import OffPolicyValue, PolicyComparison
 from topstory.serving.upkeep.backup import BackedUp
 from topstory.serving.upkeep.excluding import ExclusionReport
 from topstory.serving.upkeep.journal_export import Exported
+from topstory.serving.upkeep.offline_promotion import PromotionReport
 from topstory.serving.upkeep.verification import Verified
 
 INTRODUCTION = """\
@@ -170,6 +172,12 @@ $ topstory verify-journal topstory-data/
 $ topstory exclude --config topstory.toml --key web --since 2026-05-01T12:00
 ```
 """,
+    "promote": """\
+```console notest
+$ topstory promote topstory.toml policy.safetensors --dry-run
+$ topstory promote topstory.toml policy.safetensors --key-file ops.key --note "trained on May"
+```
+""",
     "new-key": "```console notest\n$ topstory new-key web --role decide --role feedback\n```\n",
     "inspect": "```console notest\n$ topstory inspect logs/\n```\n",
     "split": """\
@@ -215,6 +223,7 @@ JSON = {
     "backup-journal": "JSON of backup-journal",
     "verify-journal": "JSON of verify-journal",
     "exclude": "JSON of exclude",
+    "promote": "JSON of promote",
     "demo": "JSON of replay and demo",
     "features fit": "JSON of features fit and show",
     "features apply": "JSON of features apply",
@@ -241,6 +250,10 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     "backup-journal": ("The time is in UTC.", (BackedUp,)),
     "verify-journal": ("", (Verified,)),
     "exclude": ("`record` is null if nothing was excluded.", (ExclusionReport,)),
+    "promote": (
+        "`record` is null if nothing was changed.",
+        (PromotionReport, PolicyComparison, OffPolicyValue),
+    ),
     "replay": (
         INTERVALS + " With `--estimator dr-ns` the document is `LearningReports`.",
         (

@@ -74,9 +74,9 @@ def little_log(**changes: Any) -> EventLog:
     return EventLog.from_arrays(**(given | changes))
 
 
-def little_builder() -> ts.FeatureBuilder:
+def little_builder(seed: int = 1) -> ts.FeatureBuilder:
     """Fitted on as few, in which every article has its friends: six numbers in no time."""
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(seed)
     visitor, shown = random.integers(40, size=2_000), random.integers(6, size=2_000)
     likes = ["opera", "golf", "tea", "chess", "jazz", "yoga"]
     log = little_log(

@@ -21,6 +21,7 @@ from topstory.cli.commands.journal import (
 from topstory.cli.commands.new_key import new_key
 from topstory.cli.commands.plan import plan
 from topstory.cli.commands.prior import prior
+from topstory.cli.commands.promote import promote
 from topstory.cli.commands.replay import replay
 from topstory.cli.commands.serve import serve
 from topstory.cli.commands.simulate import simulate
@@ -40,7 +41,7 @@ app = typer.Typer(
 for command in (
     *(simulate, import_, export, inspect, split, replay, tune, study, prior, train),
     *(evaluate, choose, plan),
-    *(serve, export_journal, backup_journal, verify_journal, exclude, new_key, demo),
+    *(serve, export_journal, backup_journal, verify_journal, exclude, promote, new_key, demo),
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(reports_errors(command))
 app.add_typer(features)

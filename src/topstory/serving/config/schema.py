@@ -46,8 +46,8 @@ class PolicyConfig(_PolicyNumbers, frozen=True):
         str | None,
         Meta(
             description="a file written by `Policy.save` to start from, for example after a "
-            "replay; it defines the model and its parameters, and is read only when the pool is "
-            "first opened"
+            "replay; it defines the model and its parameters, and is read when the pool is first "
+            "opened. Later it may be gone, but another file is refused: see `topstory promote`"
         ),
     ] = None
     prior: Annotated[

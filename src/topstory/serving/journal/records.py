@@ -122,6 +122,8 @@ class Promoted(Record, frozen=True):
     edit: str | None = None  # the client's id of this edit
     key: str = ""  # the name of the API key that asked for it
     note: str = ""
+    feature_model: str | None = None  # the identity of the one to use from now on; None: as before
+    articles: tuple[ArticleFacts, ...] = ()  # with the features that it makes, if it is a new one
 
 
 Edit = Placed | Removed | Promoted

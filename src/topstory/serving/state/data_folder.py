@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from topstory.feature_identity import FeatureModelMismatch, same_feature_model
 from topstory.files import lock_folder, locked
 from topstory.policies import EXPLORERS, Policy
 from topstory.policies.registry import without_prior
@@ -89,20 +90,15 @@ def open_folder(config: Config, options: StartOptions = NOTHING_ALLOWED) -> Data
         check_fits(state, config, starts)
         clock = _checked_clock(state, journal, starts, config, options.set_clock)
         config = inherited(config, state)
-        _record_changes(state, journal, starts, config, clock)
+        features, kept = _features(config, state, folder)
+        identity = None if features is None else features.identity
+        _record_changes(state, journal, starts, config, clock, identity)
         for name in [each for each in config.pools if not state.pools[each].promoted]:
             _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
         last, _ = journal.last()
         state.mark = journal.head.mark
         head_file.write(journal.head)
         note(folder / CLOCK, clock.now())
-        features, kept = None, None
-        if config.features is not None:
-            kept = str(keep_feature_model(config.features, folder))
-            try:
-                features = load_feature_model(kept)
-            except ValueError as error:
-                raise BadConfig(f"features: {error}".replace(kept, config.features)) from None
         opened = undo.pop_all()
     return DataFolder(
         *(state, journal, snapshots, starts.policy, last, features, kept, head_file, clock),
@@ -154,17 +150,44 @@ def _checked_clock(
     return clock
 
 
+def _features(config: Config, state: State, folder: Path) -> tuple[FeatureModel | None, str | None]:
+    """The feature model and its copy in the folder. BadConfig if policies learned another's."""
+    if config.features is None:
+        return None, None
+    try:
+        features = load_feature_model(config.features)
+        used = state.config.get("feature_model")
+        held = [("the service", used if isinstance(used, str) else None)]
+        for name, pool in state.pools.items():
+            held.append((f"the policy of pool {name!r}", pool.policy.feature_model))
+        for what, identity in held:
+            same_feature_model([(what, identity), (config.features, features.identity)])
+    except FeatureModelMismatch as error:
+        raise BadConfig(
+            f"features: {error}. `topstory promote --features` changes to another model, together "
+            "with a policy"
+        ) from None
+    except ValueError as error:
+        raise BadConfig(f"features: {error}") from None
+    return features, str(keep_feature_model(config.features, folder))
+
+
 def _record_changes(
-    state: State, journal: Journal, starts: Starts, config: Config, clock: Clock
+    state: State,
+    journal: Journal,
+    starts: Starts,
+    config: Config,
+    clock: Clock,
+    features: str | None,
 ) -> None:
     """Append what is new in the configuration to the journal, and apply it to the state."""
     records: list[AnyRecord] = []
-    configured = recorded(config, state)
+    configured = recorded(config, state, features)
     if state.config != configured:
         records.append(Configured(configured))
     for name in config.pools:
         if name not in state.pools:
-            records.append(starts.make(name, config.policy_of(name), config.context))
+            records.append(starts.make(name, config.policy_of(name), config.context, features))
             if config.demo:
                 records += [Placed(name, facts) for facts in demo_articles()]
     if records:

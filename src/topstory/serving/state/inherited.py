@@ -42,10 +42,15 @@ def inherited(config: Config, state: State) -> Config:
     )
 
 
-def recorded(config: Config, state: State) -> dict[str, Any]:
-    """The configuration as the journal records it: without secrets, but with that of buckets."""
+def recorded(config: Config, state: State, features: str | None = None) -> dict[str, Any]:
+    """The configuration as the journal records it: without secrets, but with that of buckets.
+
+    `features`: the identity of the feature model. Without one, the last that was used is kept.
+    """
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(plain(config)))
-    return {**found, "bucket_secret": config.bucket_secret, "unbounded": _is_unbounded(state)}
+    found |= {"bucket_secret": config.bucket_secret, "unbounded": _is_unbounded(state)}
+    identity = features or state.config.get("feature_model")
+    return found if identity is None else found | {"feature_model": identity}
 
 
 def _is_unbounded(state: State) -> bool:

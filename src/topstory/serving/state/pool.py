@@ -128,9 +128,16 @@ class Pool:
                 self.previous.remove_article(article)
         self._listing = None
 
-    def promote(self, policy: Policy, change: PolicyChange) -> None:
-        """Decide by another policy from now on; the present one is kept, as it is."""
+    def promote(
+        self, policy: Policy, change: PolicyChange, articles: Iterable[ArticleFacts] = ()
+    ) -> None:
+        """Decide by another policy from now on; the present one is kept, as it is.
+
+        `articles`: those that have other features from now on.
+        """
         self.learn()
+        for facts in articles:
+            self.articles[facts.id].facts = facts
         _adopt(policy, self.articles.values(), self.dimension)
         self.previous, self.policy = self.policy, policy
         self.promoted = change.record

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from topstory.feature_identity import FeatureModelMismatch, same_feature_model
 from topstory.models import Prior
-from topstory.policies import Policy
+from topstory.policies import REGISTRY, Policy
 from topstory.policies.registry import without_prior
 from topstory.serving.config.loading import BadConfig, policy_parameters
 from topstory.serving.config.schema import Config, PolicyConfig
@@ -101,8 +102,10 @@ class Starts:
         self.folder = folder
         folder.mkdir(exist_ok=True)
 
-    def make(self, pool: str, wanted: PolicyConfig, dimension: int) -> Opened:
-        """Save the policy that the configuration asks for."""
+    def make(
+        self, pool: str, wanted: PolicyConfig, dimension: int, features: str | None = None
+    ) -> Opened:
+        """Save the policy that the configuration asks for; `features`: the service's model."""
         if wanted.start is not None:
             policy = Policy.load(wanted.start)
             if policy.model.dimension not in (None, dimension):
@@ -110,6 +113,13 @@ class Starts:
                     f"context: {wanted.start} was learned with {policy.model.dimension} numbers, "
                     f"but the configuration says {dimension}"
                 )
+            check_beside_start(wanted, policy)
+            try:
+                same_feature_model(
+                    [(wanted.start, policy.feature_model), ("the service", features)]
+                )
+            except FeatureModelMismatch as error:
+                raise BadConfig(f"policy.start: {error}") from None
         else:
             policy = _configured(wanted, None if wanted.prior is None else Prior.load(wanted.prior))
             if policy.model.prior is not None:
@@ -117,6 +127,7 @@ class Starts:
                     policy.model.prior.check_dimension(dimension)
                 except ValueError as error:
                     raise BadConfig(f"policy.prior: {error}") from None
+            policy.feature_model = features
         path = self._path(pool)
         policy.save(path)
         return Opened(pool, checksum(path))
@@ -128,9 +139,13 @@ class Starts:
             raise ValueError(f"{path}: not the file that pool {opened.pool!r} began with")
         return Policy.load(path)
 
+    def loaded(self, pool: str) -> Policy:
+        """The policy that a pool began with, in the file of this folder."""
+        return Policy.load(self._path(pool))
+
     def began_with(self, pool: str, path: Path) -> bool:
         """Whether a pool began with the policy in that file."""
-        one, other = Policy.load(self._path(pool)), Policy.load(path)
+        one, other = self.loaded(pool), Policy.load(path)
         kept, given = one.model.arrays(), other.model.arrays()
         return (
             (one.model.name, one.model.parameters(), one.model.roster.ids)
@@ -141,6 +156,24 @@ class Starts:
 
     def _path(self, pool: str) -> Path:
         return self.folder / f"{pool}.safetensors"
+
+
+def check_beside_start(wanted: PolicyConfig, policy: Policy) -> None:
+    """BadConfig if a key beside `start` contradicts the model in that file."""
+    held = policy.model
+    entry = REGISTRY[wanted.name]
+    if wanted.name != PolicyConfig().name and entry.model.name != held.name:
+        raise BadConfig(
+            f"policy.name: {wanted.name} is of the model {entry.model.name}, but the policy that "
+            f"`start` names is of {held.name}: leave one of them out"
+        )
+    stored = held.parameters()
+    for name, value in policy_parameters(wanted).items():
+        if name in stored and stored[name] != value:
+            raise BadConfig(
+                f"policy.{name}: {value:g}, but the policy that `start` names has "
+                f"{stored[name]:g}: leave it out"
+            )
 
 
 def check_fits(state: State, config: Config, starts: Starts) -> None:
@@ -187,6 +220,7 @@ def _check_unchanged(name: str, pool: Pool, wanted: PolicyConfig, state: State) 
 def _check_start(name: str, wanted: PolicyConfig, starts: Starts) -> None:
     """The file may be gone, but must not be another one than the pool began with."""
     path = Path(wanted.start or "")
+    check_beside_start(wanted, starts.loaded(name))
     if path.exists() and not starts.began_with(name, path):
         raise BadConfig(
             f"policy.start: pool {name!r} was not begun with the policy in {path}: give it another "

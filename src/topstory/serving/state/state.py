@@ -82,6 +82,8 @@ class State:
                 pool.remove(record.article)
             else:
                 _promote(pool, entry.number, entry.at, record)
+                if record.feature_model is not None:
+                    self.config = {**self.config, "feature_model": record.feature_model}
             pool.remember_edit(record.edit, edit_of(record))
         elif isinstance(record, Opened):
             self.pools[record.pool] = Pool(record.pool, start(record), self.dimension, entry.at)
@@ -115,4 +117,4 @@ def _promote(pool: Pool, number: int, at: int, promoted: Promoted) -> None:
         *(number, at, "reverted" if content is None else "promoted", summary(policy)),
         *("" if content is None else content_name(content), promoted.key, promoted.note),
     )
-    pool.promote(policy, change)
+    pool.promote(policy, change, promoted.articles)

@@ -78,15 +78,20 @@ class Promotion:
                 if found.previous is None:
                     message = f"pool {pool!r} has had no other policy"
                     raise ApiError(409, "nothing_to_revert", message)
+                _check_feature_model(found.previous, self._feature_model)
                 _check_articles(found, found.previous)
                 await service.sequencer.edit(record)
             return PolicyChanged(found.promoted, policy_view(found))
 
     async def _candidate(self, pool: Pool, content: bytes) -> Policy:
-        identity = None if self._service.features is None else self._service.features.identity
         policy = await asyncio.to_thread(_loaded, content)
-        check_candidate(policy, pool, self._service.config, identity)
+        check_candidate(policy, pool, self._service.config, self._feature_model)
         return policy
+
+    @property
+    def _feature_model(self) -> str | None:
+        features = self._service.features
+        return None if features is None else features.identity
 
     async def _compared(self, pool: Pool, candidate: Policy) -> PolicyComparison:
         # Copies: the service goes on learning, and the candidate may not know all articles.
@@ -115,16 +120,20 @@ def check_candidate(policy: Policy, pool: Pool, config: Config, features: str | 
             f"the policy was learned with contexts of {policy.model.dimension} numbers, but the "
             f"service has {config.context}: train it with the service's own contexts",
         )
-    try:
-        same_feature_model([("the policy", policy.feature_model), ("the service", features)])
-    except FeatureModelMismatch as error:
-        raise ApiError(409, "feature_model_conflict", str(error)) from None
+    _check_feature_model(policy, features)
     _check_articles(pool, policy)
     counts = [len(article.facts.features or ()) for article in pool.articles.values()]
     shared = config.context * max(counts, default=0)
     if shared > config.limits.shared_features:
         message = f"context × features may be at most {config.limits.shared_features}, got {shared}"
         raise ApiError(422, "bad_policy", message)
+
+
+def _check_feature_model(policy: Policy, features: str | None) -> None:
+    try:
+        same_feature_model([("the policy", policy.feature_model), ("the service", features)])
+    except FeatureModelMismatch as error:
+        raise ApiError(409, "feature_model_conflict", str(error)) from None
 
 
 def _loaded(content: bytes) -> Policy:

@@ -1,0 +1,142 @@
+"""A planned change of a pool's policy while its service is stopped: with its feature model, too."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from topstory.policies import Policy
+from topstory.serving.api.errors import ApiError
+from topstory.serving.api.messages import PolicyComparison
+from topstory.serving.config.feature_model import load_feature_model
+from topstory.serving.config.schema import Config
+from topstory.serving.journal.records import ArticleFacts, Entry, Promoted
+from topstory.serving.state.data_folder import DataFolder, open_folder
+from topstory.serving.state.policy_file import policy_in
+from topstory.serving.state.pool import Pool
+from topstory.serving.upkeep.policy_comparison import compare
+from topstory.serving.upkeep.promotion import check_candidate
+
+
+class PromotionReport(msgspec.Struct, frozen=True):
+    """What became of it."""
+
+    pool: str
+    record: int | None  # None: nothing was changed
+    feature_model: str | None  # identity of the one to serve with from now on; None: as before
+    comparison: PolicyComparison | None  # None: with another feature model there is none
+
+
+def promote_stopped(
+    config: Config,
+    pool: str,
+    content: bytes | None,
+    features: Path | None = None,
+    note: str = "",
+    dry_run: bool = False,
+) -> PromotionReport:
+    """Append the change to the journal; None: back to the policy before. ValueError if refused.
+
+    With other features, the policy must have been trained with them, and know the pool's articles:
+    their features come from it. The comparison is left out: the journal's contexts are of the old
+    ones.
+    """
+    if not Path(config.data).is_dir():
+        raise FileNotFoundError(f"{config.data}: there is no data folder here")
+    with closing(open_folder(config)) as folder:
+        if pool not in folder.state.pools:
+            listed = ", ".join(folder.state.pools)
+            raise ValueError(f"there is no pool {pool!r}; there are {listed}")
+        try:
+            record, comparison = _planned(folder, pool, content, features, note)
+        except ApiError as error:
+            raise ValueError(error.message) from None
+        number = None
+        if not dry_run:
+            last, _ = folder.journal.last()
+            number = last + 1
+            folder.journal.append([Entry(number, folder.clock.now(), record)])
+            folder.head_file.write(folder.journal.head)
+    return PromotionReport(pool, number, record.feature_model, comparison)
+
+
+def _planned(
+    folder: DataFolder, name: str, content: bytes | None, features: Path | None, note: str
+) -> tuple[Promoted, PolicyComparison | None]:
+    """The record, once all is checked, and the comparison."""
+    pool = folder.state.pools[name]
+    policy = pool.previous if content is None else policy_in(content)
+    if policy is None:
+        raise ValueError(f"pool {name!r} has had no other policy")
+    identity: str | None = None if folder.features is None else folder.features.identity
+    articles: tuple[ArticleFacts, ...] = ()
+    if features is not None:
+        identity, articles = _with_features(folder, name, policy, features)
+        pool = _described(pool, articles)
+    check_candidate(policy, pool, folder.config, identity)
+    new = None if features is None else identity
+    record = Promoted(name, content, note=note, feature_model=new, articles=articles)
+    if features is not None:
+        return record, None
+    other = Pool(name, policy.copy(), pool.dimension)
+    for article in pool.articles.values():
+        other.place(article.facts, article.since)
+    known = frozenset(pool.articles)
+    return record, compare(folder.journal, name, pool.policy.copy(), other.policy, known)
+
+
+def _with_features(
+    folder: DataFolder, name: str, policy: Policy, path: Path
+) -> tuple[str, tuple[ArticleFacts, ...]]:
+    """The new model's identity, and the pool's articles with the features that it makes."""
+    model = load_feature_model(str(path))
+    others = [each for each in folder.state.pools if each != name and each in folder.config.pools]
+    if others:
+        raise ValueError(
+            f"--features: {', '.join(others)} use the service's feature model, too: a service with "
+            "several pools keeps its model; begin another data folder"
+        )
+    length = len(np.asarray(model.user({})))
+    if length != folder.config.context:
+        raise ValueError(
+            f"--features: {path} makes contexts of {length} numbers, but the service has "
+            f"{folder.config.context}: begin another data folder"
+        )
+    known = _article_features(policy)
+    facts = [article.facts for article in folder.state.pools[name].articles.values()]
+    unknown = [each.id for each in facts if each.features is not None and each.id not in known]
+    if unknown:
+        raise ValueError(
+            f"--features: the policy does not have the new features of {', '.join(unknown[:5])}"
+            f"{' …' if len(unknown) > 5 else ''}: train it on a log with these articles, or remove "
+            "them first and put them again after"
+        )
+    new = [
+        each if each.features is None else msgspec.structs.replace(each, features=known[each.id])
+        for each in facts
+    ]
+    return model.identity, tuple(new)
+
+
+def _article_features(policy: Policy) -> dict[str, tuple[float, ...]]:
+    """The features that the policy knows of each article: none if its model has no use for any."""
+    rows = policy.model.arrays().get("features")
+    if rows is None:
+        return {}
+    return {
+        article: tuple(row.tolist())
+        for article, row in zip(policy.model.roster.ids, rows, strict=True)
+        if article is not None
+    }
+
+
+def _described(pool: Pool, articles: tuple[ArticleFacts, ...]) -> Pool:
+    """The pool as it will be, for checking."""
+    twin = Pool(pool.name, pool.policy, pool.dimension)
+    twin.articles = {
+        each.id: msgspec.structs.replace(pool.articles[each.id], facts=each) for each in articles
+    }
+    return twin
