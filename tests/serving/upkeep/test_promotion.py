@@ -206,7 +206,7 @@ BAD: dict[str, tuple[Callable[[Path], bytes], tuple[int, str], str]] = {
         (409, "context_conflict"),
         "contexts of 2 numbers, but the service has 4",
     ),
-    "articles with other features": (
+    "articles with fewer features": (
         lambda folder: file_of(_other_features(), folder),
         (409, "features_conflict"),
         "article-0",
@@ -222,7 +222,7 @@ def _other_length() -> ts.Policy:
 
 def _other_features() -> ts.Policy:
     policy = ts.policy("linucb-hybrid")
-    policy.add_article("article-0", (0.123, 0.4, 1.0))
+    policy.add_article("article-0", (0.4, 1.0))
     policy.learn(USER, "article-0", 1.0)
     return policy
 

@@ -247,9 +247,9 @@ def edit_of(record: Edit) -> str:
 
 
 def _adopt(policy: Policy, articles: Iterable[Article], dimension: int) -> None:
-    """Let a policy know the articles of a pool; ValueError if it cannot."""
+    """Let a policy know the articles of a pool, as that has them; ValueError if it cannot."""
     for article in articles:
-        policy.add_article(article.facts.id, article.facts.features)
+        policy.edit_article(article.facts.id, article.facts.features)
     if len(policy.model.roster):
         policy.model.see(dimension)
 
