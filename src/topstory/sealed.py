@@ -16,14 +16,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 
 from topstory.files import replaced_file
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Made = TypeVar("Made")
+_KINDS = {"f": "F", "i": "I", "u": "U", "b": "BOOL"}  # NumPy's letters, and safetensors' names
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,11 @@ class Seal:
         Empty arrays are left out: the format cannot hold them.
         """
         text = json.dumps(described)
-        kept = {name: array for name, array in arrays.items() if array.size}
+        kept = {
+            name: np.asarray(arrays[name], order="C")
+            for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))  # aligned
+            if arrays[name].size
+        }
         metadata = {
             "format": self.format,
             "version": str(self.version),
@@ -53,7 +58,10 @@ class Seal:
         }
         check_place(path)
         with replaced_file(Path(path)) as file:
-            file.write(to_bytes(dict(kept), metadata))
+            # Not by safetensors' `save`, which copies all, and lets no other thread run meanwhile.
+            file.write(_header(kept, metadata))
+            for array in kept.values():
+                file.write(array.reshape(-1).view(np.uint8).data)
 
     def read(
         self, path: str | PathLike[str], build: Callable[[dict[str, Any], Arrays], Made]
@@ -111,10 +119,26 @@ def check_place(path: str | PathLike[str]) -> None:
         raise PermissionError(errno.EACCES, problem, str(target))
 
 
+def _header(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
+    """What safetensors has before the arrays, which follow each other in this order."""
+    described: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name, array in arrays.items():
+        begin, end = end, end + array.nbytes
+        bits = "" if array.dtype.kind == "b" else 8 * array.itemsize
+        kind = f"{_KINDS[array.dtype.kind]}{bits}"
+        described[name] = {"dtype": kind, "shape": array.shape, "data_offsets": (begin, end)}
+    text = json.dumps(described).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
 def _checksum(text: str, arrays: Arrays) -> str:
     digest = blake2b(text.encode(), digest_size=16)
     for name in sorted(arrays):
         array = arrays[name]
         digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
+        digest.update(
+            np.asarray(array, order="C").reshape(-1).data
+        )  # no copy: a model may be large
     return digest.hexdigest()

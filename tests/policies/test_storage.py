@@ -140,7 +140,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     def fail(*args: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("topstory.sealed.to_bytes", fail)
+    monkeypatch.setattr("topstory.sealed._header", fail)
     with pytest.raises(OSError, match="disk full"):
         policy.save(path)
     assert path.read_bytes() == old

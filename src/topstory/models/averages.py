@@ -71,7 +71,7 @@ class AverageModel(Model):
             raise TypeError(f"the {self.name} model has no prior to change")
         twin = self.copy()
         twin.prior = changes.get("prior")
-        twin.roster, twin.dimension, twin._state = Roster(), None, None
+        twin.roster, twin.dimension, twin.state = Roster(), None, None
         return twin
 
     def sums(self) -> ArticleSums:

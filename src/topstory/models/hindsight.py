@@ -35,6 +35,7 @@ class Hindsight(AverageModel):
 
     name: ClassVar[str] = "hindsight"
     learns: ClassVar[bool] = False
+    segmented: ClassVar[bool] = True
 
     def __init__(self, folds: float = FOLDS) -> None:
         super().__init__()

@@ -154,9 +154,9 @@ class HybridLinear(LinearModel):
         if np.array_equal(known, features):
             return
         self._features[article] = features
-        if self._state is None:
+        if self.state is None:
             return
-        slot, state = self.roster.slot(article), self._state
+        slot, state = self.roster.slot(article), self.state
         d = len(state.b[slot])
         if self.factored:
             beta = solve_triangular(state.L0[0], state.z0, lower=True, trans="T")
@@ -185,9 +185,9 @@ class HybridLinear(LinearModel):
         slot = self.roster.slot(article) if article in self.roster else -1
         super().remove(article)
         self._features.pop(article, None)
-        if self._state is None:
+        if self.state is None:
             return
-        own, state = slice(slot, slot + 1), self._state
+        own, state = slice(slot, slot + 1), self.state
         if self.factored:
             add_own(state.departed, state.theta[own], state.features[own], self.ridge)
             state.theta[slot] = 0.0

@@ -82,7 +82,7 @@ class LinearModel(Model):
         """What was learned, without the prior: the same whatever that is."""
         slots = np.array([s for s, a in enumerate(self.roster.ids) if a is not None], np.int64)
         ids = tuple(a for a in self.roster.ids if a is not None)
-        if self._state is None:
+        if self.state is None:
             raise ValueError("the model has not seen a context yet, so it has learned nothing")
         A, b = self.own_start()
         tally = np.zeros(0) if self.factored else self.state.tally

@@ -17,6 +17,8 @@ from topstory.models.priors.prior import Prior
 from topstory.models.priors.sums import ArticleSums
 from topstory.models.roster import Roster
 
+ONE_SEGMENT: Slots = np.zeros(0, np.int32)  # in the place of users' segments: there is only one
+
 
 class Model(ABC):
     """Estimates an article's payoff for a user, and how uncertain that is (the width).
@@ -31,13 +33,14 @@ class Model(ABC):
     scored: tuple[str, ...]  # those that scoring reads
     inverses: tuple[tuple[str, str], ...] = ()  # fields of matrices, and of their inverses
     learns: ClassVar[bool] = True  # whether trials change it
+    segmented: ClassVar[bool] = False  # whether users may be in several segments
     prior: Prior | None = None  # where it starts, if not where the paper does
     folds: int = 0  # of the log, whose sums the model is given; 0: it needs none
 
     def __init__(self) -> None:
         self.roster = Roster()
         self.dimension: int | None = None
-        self._state: Any = None
+        self.state: Any = None  # the arrays that kernels work on; `see` creates them
         self._blank: Any = None  # the state of one new article
         self._capacity = 0
 
@@ -81,7 +84,7 @@ class Model(ABC):
 
     def segments(self, users: Contexts, start: int, stop: int) -> Slots:
         """The segments of the users start … stop − 1; an empty array if there is only one."""
-        return np.zeros(0, np.int32)
+        return ONE_SEGMENT
 
     def prepare(self, user: Floats, pool: Sequence[str]) -> None:
         """Called with a user and a pool before the pool is scored."""
@@ -141,10 +144,10 @@ class Model(ABC):
         if article in self.roster:
             return self.roster.slot(article)
         slot = self.roster.add(article)
-        if self._state is not None:
+        if self.state is not None:
             self._make_room()
             for field in self.per_article:
-                getattr(self._state, field)[slot] = getattr(self._blank, field)[0]
+                getattr(self.state, field)[slot] = getattr(self._blank, field)[0]
             self._place(slot, article)
         return slot
 
@@ -193,20 +196,13 @@ class Model(ABC):
 
     # -- state --
 
-    @property
-    def state(self) -> Any:
-        """The arrays that kernels work on; `see` creates them."""
-        if self._state is None:
-            raise ValueError("the model has not seen a context yet")
-        return self._state
-
     def see(self, dimension: int) -> None:
         """Create the state for contexts with this many features, or check that it fits them."""
         if dimension < 1:
             raise ValueError("a context needs at least one feature (the constant 1)")
         if self.dimension not in (None, dimension):
             raise ValueError(f"a context has {self.dimension} features here, got {dimension}")
-        if self._state is None:
+        if self.state is None:
             self._check(dimension)
             self._begin(dimension)
             for slot, article in enumerate(self.roster.ids):
@@ -217,27 +213,27 @@ class Model(ABC):
         self.dimension = dimension
         self._blank = self._fresh(1, dimension)
         self._capacity = max(16, len(self.roster.ids))
-        self._state = self._fresh(self._capacity, dimension)
+        self.state = self._fresh(self._capacity, dimension)
 
     def _make_room(self) -> None:
         if len(self.roster.ids) > self._capacity:
             assert self.dimension is not None
-            old = self._state
+            old = self.state
             self._capacity = max(2 * self._capacity, len(self.roster.ids))
-            self._state = self._fresh(self._capacity, self.dimension)
+            self.state = self._fresh(self._capacity, self.dimension)
             for field in (*self.per_article, *self.listed):
                 rows = getattr(old, field)
-                getattr(self._state, field)[: len(rows)] = rows
-            self._state = self._state._replace(**{f: getattr(old, f) for f in self.shared})
+                getattr(self.state, field)[: len(rows)] = rows
+            self.state = self.state._replace(**{f: getattr(old, f) for f in self.shared})
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The state as named arrays, for storing."""
-        if self._state is None:
+        if self.state is None:
             return {}
         slots = len(self.roster.ids)
         rows = (*self.per_article, *self.listed)
-        kept = {field: getattr(self._state, field)[:slots] for field in rows}
-        return kept | {field: getattr(self._state, field) for field in self.shared}
+        kept = {field: getattr(self.state, field)[:slots] for field in rows}
+        return kept | {field: getattr(self.state, field) for field in self.shared}
 
     def learned(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that depend on trials alone, to the bit: without those cached for scoring."""
@@ -252,7 +248,7 @@ class Model(ABC):
             return
         self._begin(dimension)
         for field in (*self.per_article, *self.listed, *self.shared):
-            target = getattr(self._state, field)
+            target = getattr(self.state, field)
             target = target if field in self.shared else target[: len(ids)]
             stored = arrays.get(field)
             if stored is None or stored.shape != target.shape or stored.dtype != target.dtype:
@@ -274,7 +270,7 @@ class Model(ABC):
         """
         self.dimension = dimension
         self._capacity = len(self.roster.ids)
-        self._state = self._fresh(self._capacity, dimension)._replace(**arrays)
+        self.state = self._fresh(self._capacity, dimension)._replace(**arrays)
 
     def copy(self) -> Self:
         """An independent copy."""

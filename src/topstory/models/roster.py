@@ -29,23 +29,23 @@ class Roster:
 
     def __init__(self, ids: list[str | None] | None = None) -> None:
         self.ids: list[str | None] = list(ids or [])  # by slot; None where one was removed
-        self._slots = {article: slot for slot, article in enumerate(self.ids) if article}
+        self.slots = {article: slot for slot, article in enumerate(self.ids) if article}
         keys = [article_key(article or "") for article in self.ids]
         self.keys: NDArray[np.uint64] = np.array(keys, np.uint64)  # by slot
 
     def __contains__(self, article: object) -> bool:
-        return article in self._slots
+        return article in self.slots
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self.slots)
 
     def slot(self, article: str) -> int:
         """The article's slot; KeyError if it has none."""
-        return self._slots[article]
+        return self.slots[article]
 
     def add(self, article: str) -> int:
         """Give the article a slot: one that became free, or a new one at the end."""
-        free = len(self._slots) < len(self.ids)
+        free = len(self.slots) < len(self.ids)
         slot = self.ids.index(None) if free else len(self.ids)
         if free:
             self.ids[slot] = article
@@ -54,11 +54,11 @@ class Roster:
             if slot >= len(self.keys):
                 self.keys = np.concatenate([self.keys, np.zeros(max(16, slot), np.uint64)])
         self.keys[slot] = article_key(article)
-        self._slots[article] = slot
+        self.slots[article] = slot
         return slot
 
     def remove(self, article: str) -> int:
         """Free the article's slot. Returns which one it was."""
-        slot = self._slots.pop(article)
+        slot = self.slots.pop(article)
         self.ids[slot] = None
         return slot

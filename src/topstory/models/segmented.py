@@ -35,6 +35,7 @@ class Segmented(AverageModel):
     """
 
     name: ClassVar[str] = "segmented"
+    segmented: ClassVar[bool] = True
 
     def __init__(
         self,

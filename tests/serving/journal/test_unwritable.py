@@ -174,12 +174,12 @@ def test_a_state_that_could_not_follow_the_journal_is_not_shown(tmp_path: Path) 
     mark = tmp_path / "mark"
     fails = (
         "import pathlib\n"
-        "from topstory.serving.state.state import State\n"
-        f"mark, learn = pathlib.Path({str(mark)!r}), State._learn\n"
+        "from topstory.serving.state.pool import Pool\n"
+        f"mark, learn = pathlib.Path({str(mark)!r}), Pool.learn\n"
         "def half(self):\n"
         "    assert not mark.exists()\n"
         "    learn(self)\n"
-        "State._learn = half"
+        "Pool.learn = half"
     )
     with (
         Served(tmp_path, fails) as served,

@@ -14,7 +14,7 @@ from tests.serving.test_kill import payoffs
 
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.records import Decided
-from topstory.serving.service.receipts import Receipt
+from topstory.serving.service.inputs import Receipt
 from topstory.serving.service.service import Service
 from topstory.serving.state.pool import FOREVER
 from topstory.serving.workers.learner import Learner

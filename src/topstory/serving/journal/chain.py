@@ -10,7 +10,7 @@ from zlib import crc32
 
 from topstory.serving.journal.journal import DamagedJournal
 
-_place = Struct("<qq").pack
+place = Struct("<qq").pack
 _epoch = Struct("<I")
 MARK_BYTES = 16
 
@@ -28,7 +28,7 @@ def checksum(number: int, at: int, body: bytes) -> int:
     >>> checksum(1, 1_000, b"body") == checksum(2, 1_000, b"body")
     False
     """
-    return (crc32(body, crc32(_place(number, at))) ^ 0x80000000) - 0x80000000
+    return (crc32(body, crc32(place(number, at))) ^ 0x80000000) - 0x80000000
 
 
 def mark_of(previous: bytes, epoch: int, checksums: Sequence[int]) -> bytes:

@@ -153,11 +153,15 @@ class GroupCommit:
             else:
                 failure = await self._in_thread(self._commit, batch)
             self.in_flight = 0
-            if failure is None:
-                failure = self._apply(batch)
-            else:
+            if failure is not None:
                 self._lost(batch)
-            self._report(failure)
+            else:
+                try:
+                    self._applied(batch)
+                except Exception:
+                    failure = self._fall_behind()
+            if failure is not None or self._failure is not None:
+                self._report(failure)
             commit.finish(failure)
         self._task = None
 
@@ -206,15 +210,11 @@ class GroupCommit:
         self._resolve_now()
         self._journal.probe()
 
-    def _apply(self, batch: Sequence[Entry]) -> str | None:
-        try:
-            self._applied(batch)
-        except Exception:
-            # A state that does not match the journal must not be served, or saved.
-            log.critical("a committed batch could not be applied to the state", exc_info=True)
-            self._halt(STATE_BEHIND)
-            return STATE_BEHIND
-        return None
+    def _fall_behind(self) -> str:
+        """A state that does not match the journal must not be served, or saved."""
+        log.critical("a committed batch could not be applied to the state", exc_info=True)
+        self._halt(STATE_BEHIND)
+        return STATE_BEHIND
 
     def _commit(self, batch: list[Entry]) -> str | None:
         began, self._quick = perf_counter(), False
@@ -266,7 +266,10 @@ class GroupCommit:
         asyncio.run_coroutine_threadsafe(self._apply_late(batch), self._loop).result()
 
     async def _apply_late(self, batch: list[Entry]) -> None:
-        self._apply(batch)
+        try:
+            self._applied(batch)
+        except Exception:
+            self._fall_behind()
 
     def _submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
         """Give the thread something to do."""

@@ -6,10 +6,11 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
-from topstory.serving.journal.chain import ChainCheck, Head, checksum, mark_of
+from topstory.serving.journal.chain import ChainCheck, Head, checksum, mark_of, place
 from topstory.serving.journal.journal import DamagedJournal, Found, Payoff
 from topstory.serving.journal.records import (
     AnyRecord,
@@ -74,7 +75,9 @@ def rows(entries: Sequence[Entry], previous: bytes, epoch: int) -> tuple[list[Ro
     for entry in entries:  # for every record that is written: so with few calls
         number, at, record = entry.number, entry.at, entry.record
         body = encode(record)
-        checksums.append(one := checksum(number, at, body))
+        # As `checksum`.
+        one = (crc32(body, crc32(place(number, at))) ^ 0x80000000) - 0x80000000
+        checksums.append(one)
         if isinstance(record, Decided):
             made.append((number, at, "Decided", None, record.request, body, one, None))
         elif isinstance(record, Paid):

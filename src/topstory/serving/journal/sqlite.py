@@ -61,6 +61,9 @@ class SqliteJournal(sql.SqlJournal):
     def __init__(self, path: Path, lock_seconds: float = 1.0, own: bool = False) -> None:
         self.path = path
         self._lock_seconds, self._own = lock_seconds, own
+        # The file, and its log of recent commits; and which files had those names when it began.
+        self._names = () if str(path) == ":memory:" else (str(path), f"{path}-wal")
+        self._files: list[tuple[int, int]] | None = None
         self._writer = self._reader = self._connect()
         try:
             self.version = prepare(self._writer, own)
@@ -69,7 +72,7 @@ class SqliteJournal(sql.SqlJournal):
                 self._reader = self._connect()
             if own:
                 self._epoch = self._next_epoch()
-                self._files = self._identities()
+                self.beat()
                 self.head = self._attempt = self._find_head()
         except (sqlite3.Error, JournalError) as error:
             self.close()
@@ -125,14 +128,14 @@ class SqliteJournal(sql.SqlJournal):
             raise JournalError("this connection only reads")
         rows, self._attempt = sql.rows(entries, self.head.mark, self._epoch)
         try:
-            if len(rows) <= MAX_ROWS:  # one statement is a transaction by itself
-                written = self._insert(rows)
-            else:
-                self._writer.execute("BEGIN IMMEDIATE")
-                written = sum(
-                    self._insert(rows[done : done + MAX_ROWS])
-                    for done in range(0, len(rows), MAX_ROWS)
-                )
+            if len(rows) > MAX_ROWS:
+                self._writer.execute("BEGIN IMMEDIATE")  # else one statement is a transaction
+            written = 0
+            for done in range(0, len(rows), MAX_ROWS):
+                part = rows[done : done + MAX_ROWS]
+                values = [*chain.from_iterable(part), self._epoch]
+                written += self._writer.execute(_insert(len(part)), values).rowcount
+            if len(rows) > MAX_ROWS:
                 self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             self._undo()
@@ -145,11 +148,6 @@ class SqliteJournal(sql.SqlJournal):
         self.beat()  # before anybody is told: a file that was deleted takes commits all the same
         self.head = self._attempt
 
-    def _insert(self, rows: Sequence[sql.Row]) -> int:
-        parameters: list[Any] = list(chain.from_iterable(rows))
-        parameters.append(self._epoch)
-        return self._writer.execute(_insert(len(rows)), parameters).rowcount
-
     def committed(self, entries: Sequence[Entry]) -> bool:
         """Whether the last `append`, which failed, is in the journal all the same."""
         self.beat()
@@ -160,24 +158,21 @@ class SqliteJournal(sql.SqlJournal):
         return False
 
     def beat(self) -> None:
-        """Check that the file is still the one that was opened: JournalLost."""
-        if self._identities() != self._files:
+        """Check that the files are still those of the first time: JournalLost."""
+        try:
+            found = [os.stat(name) for name in self._names]
+        except FileNotFoundError:
+            found = []
+        except OSError as error:
+            raise JournalError(str(error)) from None
+        files = [(each.st_dev, each.st_ino) for each in found]
+        if self._files is None:
+            self._files = files
+        if files != self._files:
             raise JournalLost(
                 f"{self.path} was deleted or replaced while the service ran: stop the service, "
                 "and restore the file"
             )
-
-    def _identities(self) -> list[tuple[int, int]]:
-        """Which files have the names of the journal, and of its log of recent commits."""
-        if str(self.path) == ":memory:":
-            return []
-        try:
-            found = [os.stat(self.path), os.stat(f"{self.path}-wal")]
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise JournalError(str(error)) from None
-        return [(each.st_dev, each.st_ino) for each in found]
 
     def probe(self) -> None:
         """Commit something that leaves no trace: JournalError if nothing can be written now."""

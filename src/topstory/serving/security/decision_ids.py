@@ -8,30 +8,18 @@ from base64 import urlsafe_b64decode
 from binascii import b2a_base64
 from collections.abc import Mapping
 from hashlib import sha256
-from struct import Struct
+from struct import Struct, error
+from typing import TYPE_CHECKING
 
 from topstory.serving.api.errors import ApiError
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 _BODY = Struct("<QQ")  # number of the decision, when it expires
 _MAC_BYTES = 16  # of the HMAC-SHA256
 _TEXT_LENGTH = 43  # of 16 + 16 bytes in base64
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
-
-
-class _Mac:
-    """HMAC-SHA256 (RFC 2104) with the key hashed in advance: 2 µs, where hmac.digest takes 5."""
-
-    def __init__(self, key: bytes) -> None:
-        block = (sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
-        self._inner = sha256(bytes(byte ^ 0x36 for byte in block))
-        self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
-
-    def of(self, message: bytes) -> bytes:
-        """The code of a message, truncated."""
-        inner, outer = self._inner.copy(), self._outer.copy()
-        inner.update(message)
-        outer.update(inner.digest())
-        return outer.digest()[:_MAC_BYTES]
 
 
 class Signer:
@@ -48,29 +36,30 @@ class Signer:
     def __init__(self, keys: Mapping[str, bytes]) -> None:
         if not keys:
             raise ValueError("a signer needs at least one key")
-        self._keys = {name: _Mac(key) for name, key in keys.items()}
+        self._keys = {name: _hashed(key) for name, key in keys.items()}
         self._current = list(keys)[-1]
 
-    def sign(self, number: int, expires: int) -> str:
-        """The id of a decision."""
-        body = _BODY.pack(number, expires)
-        text = b2a_base64(body + self._keys[self._current].of(body)).translate(_URL_SAFE)
-        return f"{self._current}.{text[:_TEXT_LENGTH].decode()}"
+    def sign(self, number: int, expires: int, key: str | None = None) -> str:
+        """The id of a decision, by HMAC-SHA256 (RFC 2104); `key`: other than the last."""
+        name = self._current if key is None else key
+        hashed_inner, hashed_outer = self._keys[name]
+        body, inner, outer = _BODY.pack(number, expires), hashed_inner.copy(), hashed_outer.copy()
+        inner.update(body)
+        outer.update(inner.digest())
+        text = b2a_base64(body + outer.digest()[:_MAC_BYTES]).translate(_URL_SAFE)
+        return f"{name}.{text[:_TEXT_LENGTH].decode()}"
 
     def check(self, token: str) -> tuple[int, int]:
         """The number and expiry of a decision. Raises if this service did not sign the id."""
         key, _, text = token.partition(".")
-        signing = self._keys.get(key)
-        if signing is None or len(text) != _TEXT_LENGTH or not text.isascii():
+        if key not in self._keys or len(text) != _TEXT_LENGTH or not text.isascii():
             raise _forged()
         try:
-            raw = urlsafe_b64decode(text + "=")
-        except ValueError:
+            number, expires = _BODY.unpack_from(urlsafe_b64decode(text + "="))
+        except (ValueError, error):
             raise _forged() from None
-        body, mac = raw[: _BODY.size], raw[_BODY.size :]
-        if not hmac.compare_digest(mac, signing.of(body)):
+        if not hmac.compare_digest(self.sign(number, expires, key).encode(), token.encode()):
             raise _forged()
-        number, expires = _BODY.unpack(body)
         return number, expires
 
 
@@ -90,6 +79,14 @@ def decision_number(token: str) -> int:
 def new_secret() -> str:
     """A new signing secret, in hex."""
     return secrets.token_hex(32)
+
+
+def _hashed(key: bytes) -> tuple[_Hash, _Hash]:
+    """The two blocks of HMAC, hashed in advance: signing takes 2 µs, where hmac.digest takes 5."""
+    block = (sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
+    return sha256(bytes(byte ^ 0x36 for byte in block)), sha256(
+        bytes(byte ^ 0x5C for byte in block)
+    )
 
 
 def _forged() -> ApiError:

@@ -19,7 +19,7 @@ class QueueTime:
 
     >>> queue = QueueTime(limit=0.1)
     >>> queue.turned({}, {"front": (10, 0.4)}, now=1.0)
-    >>> queue.each["front"], queue.slice("front")
+    >>> queue.each["front"], queue.slices["front"]
     (0.04, 1)
     >>> queue.turned({"front": 2}, {"front": (10, 0.4)}, now=2.0)
     >>> round(queue.waiting, 2)
@@ -33,6 +33,7 @@ class QueueTime:
         self.limit = limit
         self.waiting = 0.0  # seconds, of all that was admitted
         self.each: dict[str, float] = {}  # seconds until one more decision is made, by pool
+        self.slices: dict[str, int] = {}  # decisions that may be made without a break, by pool
         # Seconds of work for one decision, by pool: as measured, and as the articles' number says.
         self._measured: dict[str, float] = {}
         self._expected: dict[str, float] = {}
@@ -43,14 +44,12 @@ class QueueTime:
         """The error for one decision more."""
         return overloaded(f"decisions for {self.waiting:.2g} seconds are waiting")
 
-    def slice(self, pool: str) -> int:
-        """How many decisions may be made without a break."""
-        return max(1, int(SLICE_SECONDS / max(self._work(pool), 1e-9)))
-
     def expect(self, pool: str, articles: int, dimension: int) -> None:
         """The pool has so many articles."""
-        self._expected[pool] = UNIT_SECONDS * articles * dimension**2
-        self.each[pool] = self._work(pool) * self._slowness
+        self._expected[pool] = work = UNIT_SECONDS * articles * dimension**2
+        self.each[pool] = max(self.each.get(pool, 0.0), work * self._slowness)
+        most = max(1, int(SLICE_SECONDS / max(work, 1e-9)))
+        self.slices[pool] = min(self.slices.get(pool, most), most)
 
     def turned(
         self, left: Mapping[str, int], made: Mapping[str, tuple[int, float]], now: float
@@ -72,11 +71,10 @@ class QueueTime:
         self._slowness = max(1.0, 0.8 * self._slowness + 0.2 * slowness)
         self._last = (now, work) if left else None
         for pool in made:
-            self.each[pool] = self._work(pool) * self._slowness
+            work = max(self._measured[pool], self._expected.get(pool, 0.0), 1e-9)
+            self.each[pool] = work * self._slowness
+            self.slices[pool] = max(1, int(SLICE_SECONDS / work))
         self.waiting = sum(count * self.each.get(pool, 0.0) for pool, count in left.items())
-
-    def _work(self, pool: str) -> float:
-        return max(self._measured.get(pool, 0.0), self._expected.get(pool, 0.0))
 
 
 def overloaded(why: str) -> ApiError:

@@ -65,25 +65,23 @@ class Influence:
         """The decisions, each with whether the policy may learn from it, and how much."""
         result: list[Decided] | None = None
         for place, each in enumerate(decided):
-            if each.teaches:
-                weight = self._weight(each, at)
-                if weight != 1:
-                    result = list(decided) if result is None else result
-                    result[place] = msgspec.structs.replace(each, teaches=weight)
+            if not each.teaches:
+                continue
+            weight: bool | float = True
+            cap = self._key_caps.get(each.key) if self._key_caps else None
+            # A visitor's pseudonym is of one pool; each pool has a model of its own.
+            if each.visitor and self._visitors.add(each.visitor, at) > self._visitor_cap:
+                self._bounded["visitor"] += 1
+                weight = False
+            elif cap is not None and self._keys.add((each.pool, each.key), at) > cap:
+                self._bounded["key"] += 1
+                weight = False
+            elif self._squared is not None:
+                weight = self._clipped(each, self._squared)
+            if weight != 1:
+                result = list(decided) if result is None else result
+                result[place] = msgspec.structs.replace(each, teaches=weight)
         return decided if result is None else result
-
-    def _weight(self, decided: Decided, at: int) -> bool | float:
-        # A visitor's pseudonym is of one pool; each pool has a model of its own.
-        if decided.visitor and self._visitors.add(decided.visitor, at) > self._visitor_cap:
-            self._bounded["visitor"] += 1
-            return False
-        cap = self._key_caps.get(decided.key) if self._key_caps else None
-        if cap is not None and self._keys.add((decided.pool, decided.key), at) > cap:
-            self._bounded["key"] += 1
-            return False
-        if self._squared is not None:
-            return self._clipped(decided, self._squared)
-        return True
 
     def _clipped(self, decided: Decided, most: float) -> bool | float:
         """The weight with which a context counts no more than one of the greatest length taught.

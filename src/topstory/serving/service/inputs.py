@@ -1,4 +1,4 @@
-"""Contexts, profiles and articles, as the service takes them in: checked, or refused."""
+"""Contexts, payoffs, profiles and articles, as the service takes them in: checked, or refused."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from topstory.serving.api.errors import ApiError
-from topstory.serving.api.messages import ArticleRequest
+from topstory.serving.api.messages import ArticleRequest, FeedbackRequest
 from topstory.serving.config.feature_model import FeatureModel
 from topstory.serving.journal.clock import as_microseconds
 from topstory.serving.journal.records import ArticleFacts
+from topstory.serving.security.decision_ids import Signer
+
+Receipt = tuple[int, int]  # of a decision, signed: its number, and when it expires
 
 
 class OutOfRange(ApiError):
@@ -49,6 +52,22 @@ def context_of(
             f"{hypot(*user):.4g}: scale contexts down, or have `limits.context_norm` raised",
         )
     return user
+
+
+def redeemed(
+    signer: Signer, feedback: FeedbackRequest, payoffs: tuple[float, float], now: int
+) -> Receipt:
+    """Which decision the feedback is for; ApiError if its payoff cannot be taken."""
+    low, high = payoffs
+    if not low <= feedback.payoff <= high:
+        raise OutOfRange(
+            *("bad_payoff", f"a payoff is a number from {low:g} to {high:g} here, got "),
+            f"{feedback.payoff:g}: `limits.payoffs` sets the range",
+        )
+    number, expires = signer.check(feedback.decision)
+    if now > expires:
+        raise ApiError(410, "expired_decision", "the window for this decision's feedback is over")
+    return number, expires
 
 
 def facts_of(

@@ -102,14 +102,19 @@ class Ledger:
         """The batch is in the journal."""
         applied: list[tuple[Entry, Decided | None]] = []  # a payoff comes with its decision
         for entry in batch:
-            pending, record = self._finish(entry), entry.record
-            if isinstance(record, Paid):
-                pending = pending or self.recent.find(record.decision)
+            record, decided = entry.record, None
+            if isinstance(record, Decided):
+                pending = self.recent.get(entry.number)
+                if pending is not None:
+                    pending.committing = None
+            elif isinstance(record, Paid):
+                pending = self.recent.find(record.decision)
                 assert pending is not None  # it was committed before it was paid
-                pending.payoff = record.payoff
-                applied.append((entry, pending.decided))
-            else:
-                applied.append((entry, None))
+                pending.paying, pending.payoff = None, record.payoff
+                decided = pending.decided
+            elif isinstance(record, _EDITS):
+                self.edits.pop(record.pool, None)
+            applied.append((entry, decided))
         head = self.journal.head
         self.state.apply(applied, self._start)
         self.state.mark = head.mark
@@ -120,26 +125,18 @@ class Ledger:
     def _drop(self, batch: Sequence[Entry]) -> None:
         """The commit failed: nothing of the batch is in the journal."""
         for entry in batch:
-            self._finish(entry)
-            if isinstance(entry.record, Decided):
+            record = entry.record
+            if isinstance(record, Decided):
+                pending = self.recent.get(entry.number)
+                if pending is not None:
+                    pending.committing = None
                 self.recent.forget(entry.number)
-
-    def _finish(self, entry: Entry) -> PendingDecision | None:
-        """The commit of a record is over; returns the decision that the record is about."""
-        record = entry.record
-        if isinstance(record, Decided):
-            pending = self.recent.get(entry.number)
-            if pending is not None:
-                pending.committing = None
-            return pending
-        if isinstance(record, Paid):
-            pending = self.recent.get(record.decision)
-            if pending is not None:
-                pending.paying = None
-            return pending
-        if isinstance(record, _EDITS):
-            self.edits.pop(record.pool, None)
-        return None
+            elif isinstance(record, Paid):
+                pending = self.recent.get(record.decision)
+                if pending is not None:
+                    pending.paying = None
+            elif isinstance(record, _EDITS):
+                self.edits.pop(record.pool, None)
 
 
 def not_written(failure: str) -> Unavailable:

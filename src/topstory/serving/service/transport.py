@@ -17,7 +17,7 @@ from typing import Protocol
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.journal.records import Decided
-from topstory.serving.service.receipts import Receipt
+from topstory.serving.service.inputs import Receipt
 from topstory.serving.service.view import VisibleState
 
 Wanted = tuple[str, bytes, tuple[str, ...], int]  # pool, user, exclude, slots

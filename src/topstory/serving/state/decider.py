@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from topstory.explorers.explorer import WORK
@@ -13,13 +13,14 @@ from topstory.kernels.buckets import DEPLOYMENT, UNIFORM
 from topstory.kernels.compilation import Floats
 from topstory.kernels.explorers.bounds import Bounds
 from topstory.models.input_range import NotFiniteError
+from topstory.models.model import ONE_SEGMENT
 from topstory.policies import Policy
 from topstory.serving.api.errors import ApiError
 from topstory.serving.state.pool import Listing, Pool
 from topstory.serving.state.traffic import Traffic
 
 
-class Chosen(NamedTuple):
+class Chosen(msgspec.Struct, frozen=True, gc=False):
     """The article for the story position, its propensities, and the ranking that it heads."""
 
     article: str
@@ -135,17 +136,17 @@ class Decider:
         listing = self.pool.listing(at)
         if not listing.ids:
             raise self._no_article()
-        policy = self.pool.policy
+        model = self.pool.policy.model
         contexts = np.array(users)
         places = np.empty(len(users), np.int32)
         propensities, own = np.empty(len(users)), np.empty(len(users))
         mixture.decide_all(
-            policy.model.state,
+            model.state,
             self._room,
             contexts,
-            policy.model.segments(contexts, 0, len(users)),
+            model.segments(contexts, 0, len(users)) if model.segmented else ONE_SEGMENT,
             listing.slots,
-            policy.model.roster.keys,
+            model.roster.keys,
             self._bonus,
             self._share,
             self.traffic.shares,
@@ -158,13 +159,13 @@ class Decider:
             propensities,
             own,
         )
-        ids = listing.ids
-        if (least := int(places.min())) < 0:
+        ids, found = listing.ids, places.tolist()
+        if (least := min(found)) < 0:
             raise self._not_finite(ids[-1 - least])
         return [
             Chosen(ids[place], propensity, each)
             for place, propensity, each in zip(
-                places.tolist(), propensities.tolist(), own.tolist(), strict=True
+                found, propensities.tolist(), own.tolist(), strict=True
             )
         ]
 

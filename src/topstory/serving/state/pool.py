@@ -163,7 +163,7 @@ class Pool:
             return False
         article.tally.shows[decided.bucket][segment] += 1
         if decided.teaches:
-            slot = self.policy.model.roster.slot(decided.article)
+            slot = self.policy.model.roster.slots[decided.article]
             self._updates.add(slot, decided.user, SHOWN, decided.teaches)
             self.policy.decisions += 1
         return bool(decided.teaches)
@@ -184,7 +184,7 @@ class Pool:
             decided.teaches and paid.teaches and payoff != 0.0 and paid.decision > self.promoted
         )
         if teaches:
-            slot = self.policy.model.roster.slot(decided.article)
+            slot = self.policy.model.roster.slots[decided.article]
             self._updates.add(slot, decided.user, payoff, decided.teaches)
         return bool(teaches)
 

@@ -65,8 +65,10 @@ class State:
                 self._apply_rare(entry, record, start)
             self.number, self.at = entry.number, entry.at
             if not count % MAX_BATCH:
-                self._learn()
-        self._learn()
+                for pool in self.pools.values():
+                    pool.learn()
+        for pool in self.pools.values():
+            pool.learn()
 
     def _apply_rare(
         self,
@@ -91,10 +93,6 @@ class State:
             self.config = record.config
         elif isinstance(record, Excluded) and record not in self.exclusions:
             raise NotExcluded(record)
-
-    def _learn(self) -> None:
-        for pool in self.pools.values():
-            pool.learn()
 
     def fingerprint(self) -> str:
         """A hash of all that was learned and counted: equal for states that are equal to the bit.

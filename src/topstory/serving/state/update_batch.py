@@ -9,6 +9,7 @@ import numpy as np
 from topstory.kernels.contexts import Dense
 from topstory.kernels.models.model import learn_halves
 from topstory.models import Model
+from topstory.models.model import ONE_SEGMENT
 
 SHOWN = float("nan")  # in the place of a payoff: the article was shown
 
@@ -41,8 +42,8 @@ class UpdateBatch:
             self._room = model.room(self._dimension)
         users = np.frombuffer(b"".join(self._users), "<f8").reshape(-1, self._dimension)
         slots, payoffs = np.array(self.slots, np.int32), np.array(self._payoffs)
-        segments, room = model.segments(users, 0, len(users)), self._room
-        done = 0
+        segments = model.segments(users, 0, len(users)) if model.segmented else ONE_SEGMENT
+        room, done = self._room, 0
         while True:
             rest = (slots[done:], users[done:], segments[done:], room, payoffs[done:])
             done += learn_halves(model.state, *rest)

@@ -12,7 +12,7 @@ import msgspec
 
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.records import Decided
-from topstory.serving.service.receipts import Receipt
+from topstory.serving.service.inputs import Receipt
 from topstory.serving.service.transport import Wanted
 
 

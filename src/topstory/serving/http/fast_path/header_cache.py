@@ -11,32 +11,21 @@ from collections.abc import Sequence
 from topstory.serving.http.fast_path.exchange import FastExchange, KnownHead
 
 MAX_HEADS, MAX_HEAD_BYTES = 16, 1024  # of one connection; longer heads are not cached
-_END = b"\r\n\r\n"
+HEAD_END = b"\r\n\r\n"
 
 
-class HeaderCache:
+class HeaderCache(dict[bytes, KnownHead]):
     """The heads that one connection has sent, with what they mean.
 
     The same bytes mean the same to any parser, so they are not parsed again. The sender has
     already authenticated on this connection.
     """
 
-    def __init__(self) -> None:
-        self._heads: dict[bytes, KnownHead] = {}
-
-    def find(self, data: bytes) -> tuple[KnownHead, bytes] | None:
-        """The head and the body, if `data` is exactly one request with a known head."""
-        end = data.find(_END) + len(_END)
-        head = self._heads.get(data[:end])
-        if head is None or len(data) - end != head.body_bytes:
-            return None
-        return head, data[end:]
-
     def remember(
         self, data: bytes, headers: Sequence[tuple[bytes, bytes]], exchange: FastExchange
     ) -> None:
         """Cache the head, if `data` was exactly one request on the fast path."""
-        end = data.find(_END) + len(_END)
+        end = data.find(HEAD_END) + len(HEAD_END)
         if not exchange.keep_alive or end > MAX_HEAD_BYTES:
             return
         body = exchange.body
@@ -44,6 +33,6 @@ class HeaderCache:
         plain = all(name != b"transfer-encoding" for name, _ in headers)
         head = exchange.known_head()
         if plain and head and data[end:] == body and lengths == [b"%d" % len(body)]:
-            if len(self._heads) >= MAX_HEADS:
-                self._heads.clear()
-            self._heads[data[:end]] = head
+            if len(self) >= MAX_HEADS:
+                self.clear()
+            self[data[:end]] = head

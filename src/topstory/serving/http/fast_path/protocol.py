@@ -15,7 +15,7 @@ from topstory.serving.http.asgi import body_too_long, error_headers
 from topstory.serving.http.fast_path.connection_room import RESERVED, ConnectionRoom
 from topstory.serving.http.fast_path.exchange import FastExchange, FastRoutes, response_head
 from topstory.serving.http.fast_path.framing import Framing
-from topstory.serving.http.fast_path.header_cache import HeaderCache
+from topstory.serving.http.fast_path.header_cache import HEAD_END, HeaderCache
 from topstory.serving.http.fast_path.timed_protocol import TimedProtocol
 
 
@@ -89,14 +89,14 @@ class GuardedProtocol(TimedProtocol):
         framing, cycle = self._framing, self.cycle
         free = not framing.in_message and (cycle is None or cycle.response_complete)
         if free and not self._reserve:
-            found = self._heads.find(data)
-            if found is not None:
+            end = data.find(HEAD_END) + len(HEAD_END)
+            head = self._heads.get(data[:end])
+            if head is not None and len(data) - end == head.body_bytes:  # exactly one request
                 assert self.fast_routes is not None
-                head, body = found
                 path, route, key, _ = head  # the key was checked when the head was first seen
                 self._deadline, now = None, monotonic()
                 self.cycle = exchange = FastExchange(self, self.fast_routes, path, route, True, now)
-                route.begin(key, body, now, exchange)
+                route.begin(key, data[end:], now, exchange)
                 return
         if self._consume(data, 0) and free and not framing.in_message:
             cycle = self.cycle
@@ -247,8 +247,11 @@ class GuardedProtocol(TimedProtocol):
             return
         if self._parting is not None:
             self._close(self._parting)
-        elif not self._framing.in_message:
-            self._expect(self.timeout_keep_alive, idle=True)
+        elif not self._framing.in_message:  # as `_expect`, without a call: for every request
+            self.since, self._idle = self.loop.time(), True
+            self._deadline = self.since + self.timeout_keep_alive
+            if self._deadline < self._timer_at:
+                self._set_timer(self.timeout_keep_alive)
         if self._held:
             self.loop.call_soon(self._go_on)  # not at once: requests may be many
         elif self.flow.read_paused and not self.flow.write_paused:

@@ -1,0 +1,171 @@
+"""What a front end hands to the sequencer: how to decide, and where the outcomes go."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from itertools import count
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from topstory.serving.api.errors import ApiError
+from topstory.serving.api.messages import (
+    BUCKETS,
+    Acknowledged,
+    DecideRequest,
+    Decision,
+    FeedbackRequest,
+)
+from topstory.serving.journal.clock import as_datetime
+from topstory.serving.journal.records import Decided
+from topstory.serving.service.inputs import Receipt
+from topstory.serving.service.replies import Reply
+from topstory.serving.service.transport import Wanted
+from topstory.serving.service.view import VisibleState
+
+if TYPE_CHECKING:
+    from topstory.serving.service.frontend import FrontEnd
+
+log = logging.getLogger("topstory.serving")
+
+
+class PendingRequest(msgspec.Struct, frozen=True, gc=False):
+    """A request for a decision, checked, and where the answer goes."""
+
+    request: DecideRequest
+    pool: str
+    user: tuple[float, ...]
+    reply: Reply[Decision]
+    key: str  # the name of the caller's API key
+    asked: float  # when, by perf_counter
+
+
+class DecisionBatch(msgspec.Struct, eq=False):
+    """Requests to one pool: how to decide for them, and where the outcomes go."""
+
+    source: FrontEnd
+    pool: str
+    requests: list[str | None]  # their ids
+    pending: list[PendingRequest]
+
+    def is_current(self, at: int) -> bool:
+        """Yes: it is scored when `decide` is called, from the newest state in view."""
+        return True
+
+    def wanted(self, place: int) -> Wanted:
+        """What the request is for."""
+        each = self.pending[place]
+        user = self.source.pack(*each.user)
+        return self.pool, user, each.request.exclude, each.request.slots
+
+    def decide(
+        self,
+        places: Sequence[int],
+        first: int,
+        at: int,
+        state: VisibleState | None = None,
+        drawn: bool = False,
+    ) -> list[Decided]:
+        """Score and choose, from this state or the newest in view.
+
+        Randomness depends on the decisions' numbers, counted from `first`. `drawn`: those are not
+        their own, which are not known yet, so records have to keep them.
+        """
+        source = self.source
+        state = state or source.view.latest()
+        decider = state.deciders[self.pool]
+        pending = [self.pending[place] for place in places]
+        traffic, request = decider.traffic, pending[0].request
+        # Without a visitor or request id, every request counts as a new visitor.
+        visitors, buckets = traffic.split(
+            each.request.visitor or each.request.request or f"#{number}"
+            for number, each in enumerate(pending, first)
+        )
+        exclude: tuple[str, ...] = ()
+        if request.slots == 1 and not request.exclude:
+            users = [each.user for each in pending]
+            chosen = decider.decide_all(users, buckets, first, at)
+        else:  # it is the only one
+            (user,), (bucket,) = [each.user for each in pending], buckets
+            exclude = decider.pool.known(request.exclude, at)
+            chosen = [decider.decide(user, bucket, first, at, exclude, request.slots)]
+        teaches, keeps = traffic.teaches, source.keeps_visitors
+        return [
+            Decided(  # with more keywords Python would make a dict of them: five times as slow
+                self.pool,
+                source.pack(*each.user),
+                one.article,
+                bucket,
+                propensity=one.propensity,
+                expires=at + source.window,
+                model_version=state.number,
+                teaches=teaches[bucket],
+                ranking=one.ranking,
+                exclude=exclude,
+                request=each.request.request,
+                slots=each.request.slots,
+                draw=number if drawn else None,
+                key=each.key,
+                visitor=visitor if each.request.visitor else b"",
+                bucket_propensity=one.own,
+                visitor_id=(each.request.visitor or "") if keeps else "",
+            )
+            for number, each, visitor, bucket, one in zip(
+                range(first, first + len(pending)), pending, visitors, buckets, chosen, strict=True
+            )
+        ]
+
+    def made(self, places: Sequence[int], first: int, decided: Sequence[Decided]) -> None:
+        """Answer with decisions, numbered from `first`."""
+        signer, pending = self.source.signer, self.pending
+        for number, place, each in zip(count(first), places, decided, strict=False):
+            try:
+                pending[place].reply.grant(
+                    Decision(
+                        decision=signer.sign(number, each.expires),
+                        article=each.article,
+                        ranking=each.ranking or (each.article,),
+                        bucket=BUCKETS[each.bucket],
+                        propensity=each.propensity,
+                        expires=as_datetime(each.expires),
+                        model_version=each.model_version,
+                    )
+                )
+            except Exception:  # the others get theirs all the same
+                log.exception("an answer could not be delivered")
+
+    def earlier(self, place: int, number: int, decided: Decided) -> None:
+        """Answer with a decision."""
+        self.made((place,), number, (decided,))
+
+    def outdated(self, places: Sequence[int]) -> None:
+        """Decide again, from the pool as it is by now."""
+        self.source.ask_again([self.pending[place] for place in places])
+
+    def denied(self, places: Sequence[int], error: ApiError) -> None:
+        """Answer with an error."""
+        for place in places:
+            try:
+                self.pending[place].reply.refuse(error)
+            except Exception:
+                log.exception("an answer could not be delivered")
+
+
+class Payment(msgspec.Struct, eq=False, gc=False):
+    """A payoff that was reported, and where the outcome goes."""
+
+    receipts: tuple[Receipt]
+    payoffs: tuple[float]
+    keys: tuple[str]
+    request: FeedbackRequest
+    reply: Reply[Acknowledged]
+
+    def settled(self, places: Sequence[int], repeated: bool) -> None:
+        """Acknowledge it."""
+        request = self.request
+        self.reply.grant(Acknowledged(request.decision, request.payoff, repeated))
+
+    def denied(self, places: Sequence[int], error: ApiError) -> None:
+        """Answer with an error."""
+        self.reply.refuse(error)
