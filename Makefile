@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install develop demo live browser test quick study check bench soak chaos docs clean
+.PHONY: help install develop demo live browser test quick study check bench soak chaos docs pictures clean
 
 # The first Python on this machine that is new enough; `make PYTHON=... install` names another.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -97,6 +97,9 @@ chaos: develop ## Test the service with faults at random: kill -9, pauses, full 
 docs: develop ## Build the documentation into site/
 	@$(BIN)/mkdocs build --strict --quiet --site-dir site
 	@echo "Built: site/index.html"
+
+pictures: develop browser ## Take the pictures of the pages anew, from the live demo
+	@$(BIN)/python -m docs.generate.draw_pages
 
 clean: ## Remove caches and built files (.venv stays)
 	@rm -rf .cache .hypothesis build dist site

@@ -168,6 +168,23 @@ def test_a_decision_is_found_by_its_id_with_everything_that_was_known(
         page.wait_for_selector("#found .problem:has-text('did not sign')")
 
 
+def test_a_dead_service_and_an_ended_session_are_said_and_the_first_goes_on_by_itself(
+    browser: Browser, paged: Served
+) -> None:
+    with visiting(browser, paged) as visit:
+        page = visit.sign_in(paged.reader, "/studio/health")
+        visit.context.set_offline(True)
+        page.wait_for_selector("#problems:has-text('does not answer')")
+        visit.context.set_offline(False)
+        page.wait_for_selector("#link[data-state=good]")
+        page.wait_for_selector("#problems:not(:has(p))", state="attached")
+        visit.context.clear_cookies()
+        page.wait_for_selector("#problems:has-text('session has ended')")
+        page.click("#problems a")
+        page.wait_for_selector("#sign-in")
+        visit.complaints.clear()  # Chromium's own, of requests that failed
+
+
 def test_visitors_are_explained_for_any_mix(browser: Browser, paged: Served) -> None:
     with visiting(browser, paged) as visit:
         page = visit.sign_in(paged.reader, "/studio/visitors")

@@ -1,0 +1,50 @@
+"""`topstory demo --live`: visitors come, and the policy learns what they like."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import httpx
+
+MAIN = "from topstory.cli import main; main()"
+OPTIONS = ("demo", "--live", "--no-browser", "--port", "0", "--seconds", "40")
+
+
+def test_deployment_climbs_away_from_stories_at_random() -> None:
+    """By the true chances of what was shown, without the noise of clicks."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, *OPTIONS], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(3)]
+        url, _, key = lines[2].split()[-1].partition("/demo#")
+        auth = {"Authorization": f"Bearer {key}"}
+        with httpx.Client(base_url=url, headers=auth, timeout=60) as http:
+            assert "the studio" in http.get("/demo").text.lower()
+            assert http.post("/demo/rate?rate=9999").status_code == 422
+            assert http.post("/demo/rate?rate=800").json() == {"rate": 800}
+            early = late = None
+            while process.poll() is None:
+                try:
+                    state = http.get("/studio/data/now").json()
+                except httpx.TransportError:  # its time is over
+                    break
+                for _, (visits, best, random, shown, chances) in state["simulation"]["series"]:
+                    if visits > 300 and early is None:
+                        early = (chances / shown) / (random / visits)
+                    late = (chances / shown) / (random / visits)
+                    assert best / visits > random / visits
+                if late is not None and visits > 6000:
+                    break
+        assert early is not None
+        assert late is not None
+        assert late > 1.15
+        assert state["buckets"]["deployment"]["shows"] > 1000
+        assert state["articles"] >= 18
+    finally:
+        process.terminate()
+        process.wait(30)
+        assert process.stdout is not None
+        process.stdout.close()
