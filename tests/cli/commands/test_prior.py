@@ -31,7 +31,9 @@ def test_the_file_and_the_json_are_those_of_the_python_api(
 
 def test_replay_starts_from_it_or_learns_one_first(logs: Path, prior: Path) -> None:
     replay = ("replay", logs / "uniform", "--policy", "linucb-hybrid-prior", "--alpha", 0.2)
-    given = answer(*replay, "--prior", prior, "--repeats", 1)["policies"][0]
+    whole = answer(*replay, "--prior", prior, "--repeats", 1)
+    assert whole["warm"] is None
+    given = whole["policies"][0]
     explored = answer(*replay, "--warm-from", logs / "explored", "--repeats", 1)["policies"][0]
     assert given["deployment"] == explored["deployment"]
     log, known = ts.EventLog.read(logs / "uniform"), ts.Prior.load(prior)
@@ -40,6 +42,8 @@ def test_replay_starts_from_it_or_learns_one_first(logs: Path, prior: Path) -> N
     tenth = answer(*replay, "--repeats", 1)
     assert tenth["events"] == 18_000
     assert tenth["warm"]["source"] == "first tenth"
+    printed = words(run(*replay, "--repeats", 1).stdout)
+    assert "The prior was fitted on the log's first tenth (2,000 events)" in printed
 
 
 def test_tune_and_train_start_from_it(logs: Path, prior: Path, tmp_path: Path) -> None:

@@ -218,14 +218,14 @@ def _notes(report: ReplayReport) -> list[str]:
 def _warm_note(report: ReplayReport) -> str:
     warm = report.warm
     assert warm is not None
-    offsets = f"{warm.articles:,} of {count(report.articles, 'article')} have an offset"
+    what, offsets = "The prior was", ""
+    if warm.articles:
+        what = "Offsets of warm policies were"
+        offsets = f"; {warm.articles:,} of {count(report.articles, 'article')} have an offset"
     if warm.source != FIRST_TENTH:
-        return (
-            f"Offsets of warm policies were fitted on {warm.source} "
-            f"({count(warm.events, 'event')}); {offsets}."
-        )
+        return f"{what} fitted on {warm.source} ({count(warm.events, 'event')}){offsets}."
     return (
-        f"Offsets of warm policies were fitted on the log's first tenth "
+        f"{what} fitted on the log's first tenth "
         f"({count(warm.events, 'event')}), and all policies were replayed on the remaining "
-        f"{report.events:,}; {offsets}. Use --warm-from to fit them on another log."
+        f"{report.events:,}{offsets}. Use --warm-from to fit on another log."
     )

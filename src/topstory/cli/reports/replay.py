@@ -106,7 +106,7 @@ class UniformityReport(msgspec.Struct, frozen=True):
 
 
 class WarmReport(msgspec.Struct, frozen=True):
-    """Where the offsets of warm policies come from."""
+    """Where the offsets of warm policies and priors come from."""
 
     source: Annotated[
         str, Meta(description="the log they were fitted on, or `first tenth` of the log itself")
@@ -163,7 +163,7 @@ class ReplayReport(msgspec.Struct, frozen=True):
         UniformityReport, Meta(description="were articles shown uniformly at random?")
     ]
     warnings: Annotated[tuple[str, ...], Meta(description="also on standard error")]
-    warm: Annotated[WarmReport | None, Meta(description="null without warm policies")]
+    warm: Annotated[WarmReport | None, Meta(description="null if nothing was fitted")]
     policies: Annotated[tuple[PolicyReport, ...], Meta(description="in the order given")]
     baseline: Annotated[
         str, Meta(description="what lifts are over: a policy, or `logged`, what the log shows")
@@ -212,7 +212,7 @@ def replay_report(
         days=None if period is None else period.days,
         uniformity=UniformityReport(tested.statistic, tested.degrees_of_freedom, tested.p_value),
         warnings=tuple(warnings),
-        warm=None if comparison.warm is None else _warm(comparison.warm, warm_from),
+        warm=_warm(comparison.warm, warm_from),
         policies=tuple(_policy(policy, comparison) for policy in results),
         baseline=comparison.baseline,
         logged_ctr=_logged_ctr(comparison),
@@ -229,7 +229,9 @@ def _logged_ctr(comparison: Comparison) -> float | None:
     return finite(comparison.bucket(LOGGED).weighted_ctr)
 
 
-def _warm(start: WarmStart, warm_from: str | None) -> WarmReport:
+def _warm(start: WarmStart | None, warm_from: str | None) -> WarmReport | None:
+    if start is None or not len(start.exploration):  # nothing was fitted: a prior was given
+        return None
     source = FIRST_TENTH if start.first_tenth or warm_from is None else warm_from
     return WarmReport(source, len(start.exploration), len(start.offset))
 
