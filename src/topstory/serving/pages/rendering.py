@@ -54,6 +54,7 @@ def page(template: str, status: int = 200, **values: Any) -> Response:
 
 
 def data(value: Any, status: int = 200) -> Response:
-    """A value as JSON, for a page's script."""
+    """A value as JSON, for a page's script; bytes are JSON already."""
+    body = value if isinstance(value, bytes) else msgspec.json.encode(value)
     headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-    return Response(msgspec.json.encode(value), status, headers, "application/json")
+    return Response(body, status, headers, "application/json")

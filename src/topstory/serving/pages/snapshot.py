@@ -5,6 +5,8 @@ from __future__ import annotations
 from time import monotonic, time
 from typing import Any
 
+import msgspec
+
 from topstory.serving.api.messages import BUCKETS
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.pages.history import DAY, HOUR, WEEK, History, by_bucket, counts_of
@@ -16,6 +18,7 @@ from topstory.serving.upkeep.keeper import Keeper
 FRESH_SECONDS = 0.9
 POINTS = 90  # of a chart
 WINDOWS = {"hour": HOUR, "day": DAY, "week": WEEK}
+LIVE_POINTS = 300
 LIVE_SECONDS = 600  # of the chart of this moment
 QUIET_SECONDS = 300  # without a visit
 OLD_SNAPSHOT_SECONDS = 600
@@ -33,15 +36,15 @@ class Snapshots:
     ) -> None:
         self._service, self._keeper, self._history = service, keeper, history
         self._simulation = simulation
-        self._kept: dict[str, tuple[float, dict[str, Any]]] = {}
+        self._kept: dict[str, tuple[float, bytes]] = {}
         self._started = monotonic()
 
-    def of(self, name: str) -> dict[str, Any]:
-        """The snapshot of a pool."""
+    def of(self, name: str) -> bytes:
+        """The snapshot of a pool, as JSON."""
         now = monotonic()
         kept = self._kept.get(name)
         if kept is None or now - kept[0] > FRESH_SECONDS:
-            kept = self._kept[name] = (now, self._make(name))
+            kept = self._kept[name] = (now, msgspec.json.encode(self._make(name)))
         return kept[1]
 
     def sample(self) -> None:
@@ -82,7 +85,7 @@ class Snapshots:
             "gained": _gained(today),
             "cost": _cost(windows["hour"]),
             "series": {
-                "live": self._history.series(name, now - LIVE_SECONDS, 10**6),
+                "live": self._history.series(name, now - LIVE_SECONDS, LIVE_POINTS),
                 **{
                     window: self._history.series(name, now - seconds, POINTS)
                     for window, seconds in WINDOWS.items()

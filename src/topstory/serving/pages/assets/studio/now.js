@@ -83,7 +83,7 @@ function drawTable(state) {
 function visitsPerSecond(samples) {
   if (samples.length < 2) return null;
   const end = samples.at(-1);
-  const start = samples[Math.max(0, samples.length - 11)];
+  const start = samples.findLast((each) => each[0] <= end[0] - 10) ?? samples[0];
   const total = (each) => each[1][0] + each[1][1] + each[1][2];
   return (total(end) - total(start)) / Math.max(1, end[0] - start[0]);
 }
