@@ -33,6 +33,7 @@ WRITTEN = Path(__file__).parent / "fixtures" / "written_by_0_1"
 SERVICES = ("disjoint", "egreedy-seg", "hybrid", "ucb")
 LOGS = sorted(path.parent.relative_to(WRITTEN).as_posix() for path in WRITTEN.rglob("log.json"))
 ADDED_SINCE = {"departed"}  # arrays of a model beside those of 0.1
+FACTS = 6  # of an article in 0.1; a summary and a picture came later
 STUDY: dict[str, Any] = {
     "policies": ["egreedy", "ucb", "linucb-disjoint"],
     "sizes": [1.0, 0.3],
@@ -118,7 +119,7 @@ def recovered(folder: Path) -> Any:
                     {k: v for k, v in pool.policy.model.arrays().items() if k not in ADDED_SINCE}
                 ),
                 "tally": msgspec.to_builtins(pool.tally),
-                "articles": msgspec.json.decode(msgspec.json.encode(pool.articles)),
+                "articles": {key: _facts_of_0_1(each) for key, each in pool.articles.items()},
             }
             for name, pool in state.pools.items()
         },
@@ -126,6 +127,13 @@ def recovered(folder: Path) -> Any:
         "fingerprint": state.fingerprint(),
         "config": state.config,
     }
+
+
+def _facts_of_0_1(article: Any) -> Any:
+    """An article as JSON, without the facts that came later, which are empty here."""
+    found = msgspec.json.decode(msgspec.json.encode(article))
+    assert found["facts"][FACTS:] == ["", ""]
+    return {**found, "facts": found["facts"][:FACTS]}
 
 
 def exported(folder: Path, out: Path, pools: list[str]) -> Any:
@@ -268,7 +276,7 @@ def _same_articles(found: Any, wanted: Any) -> None:
         for view in views:
             for segment in view["segments"]:
                 numbers += [segment.pop("estimate"), *(segment.pop("interval") or ())]
-    assert found == wanted
+    assert [_known_keys(*pair) for pair in zip(found, wanted, strict=True)] == wanted
     assert estimates[0] == pytest.approx(estimates[1], rel=1e-9)
 
 

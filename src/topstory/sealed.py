@@ -128,7 +128,7 @@ def _header(arrays: Arrays, metadata: Mapping[str, str]) -> bytes:
         bits = "" if array.dtype.kind == "b" else 8 * array.itemsize
         kind = f"{_KINDS[array.dtype.kind]}{bits}"
         described[name] = {"dtype": kind, "shape": array.shape, "data_offsets": (begin, end)}
-    text = json.dumps(described).encode()
+    text = json.dumps(described, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
 

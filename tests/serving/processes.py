@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from topstory.serving.api.endpoints import ROLES
 from topstory.serving.security.api_keys import new_key
 
 MAIN = "from topstory.cli import main; main()"
@@ -34,7 +35,7 @@ class Served:
             "context": 4,
             "log_level": "warning",
             "keys": [
-                {"name": "all", "sha256": digest},
+                {"name": "all", "sha256": digest, "roles": list(ROLES)},
                 {"name": "reader", "sha256": reading, "roles": ["read"]},
             ],
         }

@@ -173,6 +173,7 @@ class HybridLinear(LinearModel):
         else:
             theta = state.A_inverse[slot] @ state.b[slot]
             self._drop_form(slot)
+            state.left_at[slot] = -1
         add_own(state.departed, theta[np.newaxis], features[np.newaxis], -self.ridge)
         state.features[slot] = features
 
@@ -197,9 +198,8 @@ class HybridLinear(LinearModel):
         self._drop_form(slot)
 
     def _drop_form(self, slot: int) -> None:
-        """Compute an article's S and v anew when it is next asked about."""
+        """Keep an article's S and v up to date no longer."""
         state = self.state
-        state.left_at[slot] = -1
         for field, place in (("active", ACTIVE), ("current", CURRENT)):
             listed = getattr(state, field)
             count = int(state.clock[place])

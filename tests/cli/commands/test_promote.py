@@ -63,6 +63,11 @@ def test_a_running_service_is_asked_by_its_own_api(tmp_path: Path) -> None:
         assert "another process serves from this folder" in said(served.config, path, status=1)
         served.config.write_text(as_toml({**served.settings, "port": served.address[1]}))
         live = (served.config, path, "--key-file", key)
+        key.write_text(served.reader)
+        assert "the service refused it: this key does not have the role 'promote'" in said(
+            *live, status=1
+        )
+        key.write_text(served.key)
         assert "There are no decisions to compare" in said(*live, "--dry-run")
         assert "has its new policy from record" in said(*live, "--note", "from May")
         with ts.Client(served.url, served.key) as client:

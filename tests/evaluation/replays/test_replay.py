@@ -284,7 +284,7 @@ def test_a_policy_of_ones_own_runs_and_is_not_changed() -> None:
 
 
 def test_what_is_not_a_policy_is_refused() -> None:
-    with pytest.raises(TypeError, match="str has no choose"):
+    with pytest.raises(TypeError, match=r"got 'ucb': ts.policy\('ucb'\) makes it"):
         ts.replay("ucb", LOG)  # type: ignore[arg-type]  # the mistake under test
 
     class Wrong(Own):

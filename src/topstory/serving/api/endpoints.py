@@ -35,6 +35,8 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 METHODS: tuple[Method, ...] = get_args(Method)
 Role = Literal["decide", "feedback", "edit", "read", "promote"]
 ROLES: tuple[Role, ...] = get_args(Role)
+# Of a key that names none. Later roles have to be named: an upgrade gives no key more.
+DEFAULT_ROLES: tuple[Role, ...] = ("decide", "feedback", "edit", "read")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from topstory.policies.registry import NUMBERS, described
-from topstory.serving.api.endpoints import ROLES, Role
+from topstory.serving.api.endpoints import DEFAULT_ROLES, Role
 from topstory.serving.config.pages import PagesConfig
 from topstory.serving.config.section import Positive, Section
 
@@ -238,9 +238,10 @@ class KeyConfig(Section, frozen=True):
     sha256: Annotated[
         str, Meta(pattern=r"^[0-9a-f]{64}$", description="SHA-256 of the key, in hex")
     ]
-    roles: Annotated[tuple[Role, ...], Meta(min_length=1, description="what the key may do")] = (
-        ROLES
-    )
+    roles: Annotated[
+        tuple[Role, ...],
+        Meta(min_length=1, description="what the key may do; `promote` only if it is named"),
+    ] = DEFAULT_ROLES
     taught_per_hour: Annotated[
         PositiveInt | None,
         Meta(
