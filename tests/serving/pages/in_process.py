@@ -12,6 +12,7 @@ import httpx
 from tests.serving.making import Made, config
 
 from topstory.serving.api.endpoints import ROLES
+from topstory.serving.config.schema import Config
 from topstory.serving.http.admin_routes import AdminRoutes
 from topstory.serving.http.app import App
 from topstory.serving.http.prometheus import Metrics
@@ -29,13 +30,9 @@ SITE = "http://news.example"
 class Site:
     """A service with its pages; a key for everything (`all`), and one for each role."""
 
-    def __init__(self, folder: Path, **overrides: Any) -> None:
-        self.keys: dict[str, str] = {}
-        held: list[dict[str, Any]] = []
-        for name in ("all", *ROLES):
-            self.keys[name], digest = new_key()
-            held.append({"name": name, "sha256": digest} | ({} if name == "all" else _only(name)))
-        self.made = Made(config(folder, keys=held, **overrides))
+    def __init__(self, settings: Config, keys: dict[str, str]) -> None:
+        self.keys = keys
+        self.made = Made(settings)
         self.service = self.made.service
         settings = self.service.config
         self.keeper, requests = Keeper(self.service, self.made.folder.snapshots), RequestCounts()
@@ -87,6 +84,7 @@ class Site:
         dimension = self.service.config.context
         user = [float(place in (1, dimension - 1)) for place in range(dimension)]
         made = self.post("/v1/decide", "decide", json=[{"user": user}] * count).json()
+        assert all("decision" in each for each in made)
         paid = [{"decision": each["decision"], "payoff": 1.0} for each in made[:clicks]]
         assert self.post("/v1/feedback", "feedback", json=paid).status_code == 200
         return list(made)
@@ -98,14 +96,16 @@ class Site:
         self.runner.close()
 
 
-def _only(role: str) -> dict[str, Any]:
-    return {"roles": [role]}
-
-
 @contextmanager
 def site(folder: Path, **overrides: Any) -> Iterator[Site]:
     """One that is closed in the end."""
-    found = Site(folder, **overrides)
+    keys, held = {}, []
+    for name in ("all", *ROLES):
+        keys[name], digest = new_key()
+        roles = {} if name == "all" else {"roles": [name]}
+        held.append({"name": name, "sha256": digest} | roles)
+    patient = {"queue_seconds": 60.0}  # a busy machine refuses nobody
+    found = Site(config(folder, keys=held, limits=patient, **overrides), keys)
     try:
         yield found
     finally:
