@@ -102,8 +102,8 @@ def site(folder: Path, **overrides: Any) -> Iterator[Site]:
     keys, held = {}, []
     for name in ("all", *ROLES):
         keys[name], digest = new_key()
-        roles = {} if name == "all" else {"roles": [name]}
-        held.append({"name": name, "sha256": digest} | roles)
+        roles = list(ROLES) if name == "all" else [name]
+        held.append({"name": name, "sha256": digest, "roles": roles})
     patient = {"queue_seconds": 60.0}  # a busy machine refuses nobody
     found = Site(config(folder, keys=held, limits=patient, **overrides), keys)
     try:
