@@ -3,7 +3,7 @@
 numba optimises every function and makes machine code of it, links it into each function that calls
 it, and does both again there: a function that is four calls deep is compiled four times. Of a part
 no machine code is made, and large ones are not optimised until they are in the kernel that Python
-calls. So the first hybrid replay waits a third less for the compiler.
+calls. So the first hybrid replay waits about a quarter less for the compiler.
 
 This relies on what numba does not promise to keep, so it is done only with those versions of numba
 that the tests ran with. With another one, numba's own way makes the same kernels, but later.

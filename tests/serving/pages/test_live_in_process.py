@@ -134,6 +134,9 @@ def test_the_demo_adds_articles_sends_visitors_and_reports_the_truth(
         service.site.keys["demo"] = address.partition("#")[2]
         page = service.site.get("/demo")
         assert page.status_code == 200
+        assert service.site.get("/v1/pools/front/policy", "demo").status_code == 200
+        no_policy = service.site.post("/v1/pools/front/policy/comparison", "demo", json={})
+        assert no_policy.status_code == 422  # not 403: whoever watches may try and promote
         wrong = service.site.post("/demo/rate?rate=9999", "demo")
         assert (wrong.status_code, service.site.get("/demo/rate").status_code) == (422, 401)
         assert service.site.get("/demo/rate", "demo").json() == {"rate": FIRST_RATE}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 import tempfile
@@ -113,11 +114,20 @@ def test_a_trial_judges_every_candidate_and_what_it_trained_can_be_promoted(
     assert wrong.status_code == 422
 
 
+async def _no_memory(*command: str, **options: Any) -> Process:
+    raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+
 def test_a_process_that_fails_or_dies_is_said_in_words(
     demo: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = tried(demo, Process([b'{"error": "no events"}\n']), monkeypatch)
     assert (failed["state"], failed["message"]) == ("failed", "no events")
+    full = Process()
+    monkeypatch.setattr(full, "start", _no_memory)
+    refused = tried(demo, full, monkeypatch)
+    assert refused["state"] == "failed"
+    assert "could not be started: Cannot allocate memory" in refused["message"]
     died = tried(demo, Process([b'{"doing": "ucb", "done": 0.2}\n']), monkeypatch)
     assert died["state"] == "failed"
     assert "without an answer" in died["message"]

@@ -15,6 +15,7 @@ import httpx
 import msgspec
 
 from topstory.events.simulator import TodayModule
+from topstory.serving.api.endpoints import ROLES
 from topstory.serving.config.pages import PagesConfig
 from topstory.serving.config.schema import Config, KeyConfig, PolicyConfig, TrafficConfig
 from topstory.serving.demo.people import people
@@ -79,7 +80,7 @@ def _settings(world: TodayModule, port: int, folder: str, digest: str) -> Config
         log_level="warning",
         policy=PolicyConfig(**POLICY),
         traffic=TRAFFIC,
-        keys=(KeyConfig(name="demo", sha256=digest),),
+        keys=(KeyConfig(name="demo", sha256=digest, roles=ROLES),),
         pages=PagesConfig(
             today=True,
             simulated=True,

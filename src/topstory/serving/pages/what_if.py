@@ -36,7 +36,6 @@ class WhatIf:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
         self._folder: Path | None = None
         self.state: dict[str, Any] = {"state": "idle"}
@@ -79,12 +78,17 @@ class WhatIf:
 
     async def _run(self, question: Question) -> None:
         pool = {"pool": question.pool}
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", MODULE),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=MAX_LINE,
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", MODULE),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                limit=MAX_LINE,
+            )
+        except OSError as error:
+            message = f"the evaluation could not be started: {error.strerror}"
+            self.state = {"state": "failed", **pool, "message": message}
+            return
         try:
             assert process.stdin is not None
             assert process.stdout is not None
