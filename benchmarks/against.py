@@ -16,16 +16,15 @@ from operator import truediv
 from pathlib import Path
 from statistics import median
 
+import httpx
 from rich.console import Console
 from scipy.stats import binom
 
-import topstory as ts
 from benchmarks.load import CONNECTIONS, requests_for
 from benchmarks.load import drive as drive_port
 from benchmarks.measuring import say
 from benchmarks.servers import Target, service
 from benchmarks.serving import article_features
-from topstory.serving.api.messages import ArticleRequest
 
 Ratios = tuple[float, ...]  # of requests/s, and of CPU seconds for a request
 
@@ -89,9 +88,11 @@ def _services(stack: ExitStack, folder: Path, python: str | None) -> dict[str, T
         )
     }
     crowded = found["crowded"]
-    with ts.Client(f"http://127.0.0.1:{crowded.port}", crowded.key) as client:
+    url, headers = f"http://127.0.0.1:{crowded.port}", {"authorization": f"Bearer {crowded.key}"}
+    with httpx.Client(base_url=url, headers=headers) as client:  # which every version understands
         for number, numbers in zip(range(20, 1_000), article_features(), strict=False):
-            client.put_article("front", f"more-{number}", ArticleRequest(features=numbers))
+            path = f"/v1/pools/front/articles/more-{number}"
+            client.put(path, json={"features": numbers}, timeout=60).raise_for_status()
     return found
 
 

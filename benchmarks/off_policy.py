@@ -6,7 +6,9 @@ With the path of Hillstrom's file in TOPSTORY_HILLSTROM, halves of that real log
 from __future__ import annotations
 
 import csv
+import math
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,19 +24,23 @@ from benchmarks.tables import Section, Table
 from topstory.evaluation.off_policy.targets import target_of
 
 Floats = npt.NDArray[np.float64]
-DAYS, TRUTH_EVENTS = 2, 200_000
-ESTIMATORS = ("snips", "ips", "dr")
-BIASED = ("dr-shrunk", "switch", "dm")  # their intervals do not cover their bias: fewer runs
-FEWER = 10
-AIM = 5.0  # times as many events that rejection needs, on the mixture
+DAYS, VISITS = 2, 100_000
+ESTIMATORS = ("snips", "ips", "dr", "dr-shrunk", "switch", "dm")
+REJECTION = "rejection"
+MIXTURE = "10 % uniform, 45 % greedy, 45 % Thompson"
 
 
 class Setting:
-    """A simulated site, its logging policies, and a policy to be judged."""
+    """A simulated site, its logging policies, and a policy to be judged.
 
-    def __init__(self) -> None:
+    Logs are those that `world.logged_by` writes for fixed policies, made many at a time: the
+    chances of every article at a population of visits are computed once, and each log draws its
+    visits, what they are shown, and their clicks. So the truth is known without error. The policy
+    that is judged learned from other visits, and so did the logging ones.
+    """
+
+    def __init__(self, visits: int = VISITS) -> None:
         self.world = ts.TodayModule(seed=0, users=20_000)
-        self.window = self.world.window(days=DAYS)
         past = self.world.random_log(60_000, days=DAYS, seed=10_001)
         other = self.world.random_log(60_000, days=DAYS, seed=10_002)
 
@@ -42,54 +48,63 @@ class Setting:
             return ts.train(policy, log, held_out=0).policy
 
         self.target = trained(ts.policy("linucb-hybrid", ridge=100.0), past)
-        self.deployed = trained(ts.policy("linucb-disjoint", ridge=100.0), other)
-        self.greedy = trained(ts.policy("egreedy", epsilon=0.3), other)
-        self.thompson = trained(ts.policy("lints-disjoint", alpha=1.0), other)
-        loggers: dict[str, Callable[[ts.EventLog], Floats]] = {
-            "ε-greedy, ε = 0.3": lambda log: chances(self.greedy, log, False),
-            "Thompson sampling": lambda log: chances(self.thompson, log, False),
-            "10 % uniform, 45 % greedy, 45 % Thompson": self._mixture,
+        deployed = trained(ts.policy("linucb-disjoint", ridge=100.0), other)
+        greedy = trained(ts.policy("egreedy", epsilon=0.3), other)
+        thompson = trained(ts.policy("lints-disjoint", alpha=1.0), other)
+        self.visits = self.world.random_log(visits, days=DAYS, seed=10_003)
+        sizes = self.visits.pool_sizes[self.visits.pool]
+        self._ends = np.cumsum(sizes)
+        self._begins = self._ends - sizes
+        self._clicks = self._true_clicks()
+        learning = chances(thompson, self.visits, False)
+        mixture = 0.1 * np.repeat(1 / sizes, sizes) + 0.45 * learning
+        mixture += 0.45 * chances(deployed, self.visits, True)
+        self._shares = {
+            "ε-greedy, ε = 0.3": chances(greedy, self.visits, False),
+            "Thompson sampling": learning,
+            MIXTURE: mixture,
         }
-        self.loggers = loggers
-        visits = self.world.random_log(TRUTH_EVENTS, days=DAYS, seed=10_003)
-        self.truth = float((chances(self.target, visits, True) * self.clicks(visits)).sum())
-        self.truth /= len(visits)
+        self._totals = {name: np.cumsum(shares) for name, shares in self._shares.items()}
+        self.truth = self._value(chances(self.target, self.visits, True))
 
-    def _mixture(self, log: ts.EventLog) -> Floats:
-        sizes = log.pool_sizes[log.pool]
-        uniform = np.repeat(1 / sizes, sizes)
-        learning = chances(self.thompson, log, False)
-        return 0.1 * uniform + 0.45 * chances(self.deployed, log, True) + 0.45 * learning
+    @property
+    def loggers(self) -> list[str]:
+        """Who writes the logs."""
+        return list(self._shares)
 
-    def clicks(self, log: ts.EventLog) -> Floats:
-        """The true probability of a click on every article of every visit's pool, end to end."""
-        sizes = log.pool_sizes[log.pool]
-        out, begins = np.empty(int(sizes.sum())), np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    def lift(self, logger: str) -> float:
+        """The true lift of the policy over what this logger earns."""
+        return self.truth / self._value(self._shares[logger]) - 1
+
+    def _value(self, shares: Floats) -> float:
+        return float(shares @ self._clicks) / len(self.visits)
+
+    def _true_clicks(self) -> Floats:
+        """The probability of a click on every article of every visit's pool, end to end."""
+        window, log = self.world.window(days=DAYS), self.visits
+        out = np.empty(self._ends[-1])
         assert log.visitors is not None
         groups = self.world.population.groups[log.visitors.number]
         for hour in np.unique(log.pool):
             rows = np.flatnonzero(log.pool == hour)
-            found = self.window.chances(int(hour), groups[rows])
-            out[begins[rows][:, None] + np.arange(found.shape[1])] = found
+            found = window.chances(int(hour), groups[rows])
+            out[self._begins[rows][:, None] + np.arange(found.shape[1])] = found
         return out
 
-    def log(self, logger: Callable[[ts.EventLog], Floats], events: int, run: int) -> ts.EventLog:
-        """Visits to which this logger showed articles, with its propensities."""
-        visits = self.world.random_log(events, days=DAYS, seed=run)
+    def log(self, logger: str, events: int, run: int) -> ts.EventLog:
+        """Some visits to which this logger showed articles, with its propensities."""
         random = np.random.default_rng([run, 99])
-        shares, clicks = logger(visits), self.clicks(visits)
-        sizes = visits.pool_sizes[visits.pool]
-        ends = np.cumsum(sizes)
-        begins = ends - sizes
+        rows = np.sort(random.integers(len(self.visits), size=events))
+        shares, totals = self._shares[logger], self._totals[logger]
+        begins, ends = self._begins[rows], self._ends[rows]
         # One draw for each visit: where its uniform number falls among the pool's shares.
-        totals = np.cumsum(shares)
         before = np.where(begins > 0, totals[begins - 1], 0.0)
         draws = before + random.random(events) * (totals[ends - 1] - before)
         places = np.clip(np.searchsorted(totals, draws, "right"), begins, ends - 1)
         return replace(
-            visits,
+            self.visits[rows],
             position=(places - begins).astype(np.uint16),
-            payoff=(random.random(events) < clicks[places]).astype(np.float32),
+            payoff=(random.random(events) < self._clicks[places]).astype(np.float32),
             recorded_propensity=shares[places].astype(np.float32),
         )
 
@@ -102,42 +117,43 @@ def chances(policy: ts.Policy, log: ts.EventLog, greedy: bool) -> Floats:
 def run(quick: bool) -> Section:
     """Errors and coverage on simulated logs whose truth is known; then speed; then real halves."""
     runs, events = (10, 3_000) if quick else (500, 5_000)
-    setting = Setting()
+    setting = Setting(10_000 if quick else VISITS)
     rows, figures = [], {}
-    for logger, showing in setting.loggers.items():
+    for logger in setting.loggers:
         say(f"{runs} logs of {events:,} events by {logger}")
-        found = _runs(setting, showing, runs, events)
-        rejected = found["rejection"]
+        found = _runs(setting, logger, runs, events)
+        noise = found[REJECTION].rmse
         for name, each in found.items():
-            ratio = float(np.mean(rejected.errors**2) / np.mean(each.errors**2))
+            ratio = (noise / each.rmse) ** 2
             rows.append(
                 (
                     f"{logger}: {name}",
-                    f"{np.sqrt(np.mean(each.errors**2)):.5f}",
-                    f"{np.mean(each.errors):+.5f}",
+                    f"{each.rmse:.5f}",
+                    f"{each.bias:+.5f}",
                     f"{ratio:.1f}",
-                    f"{np.mean(each.such):.3f}",
-                    "" if name == "rejection" else f"{np.mean(each.these):.3f}",
+                    *("–" if np.isnan(share) else f"{share:.3f}" for share in each.covered),
                 )
             )
             figures[f"{logger}: {name}"] = {
-                "rmse": float(np.sqrt(np.mean(each.errors**2))),
+                "rmse": each.rmse,
                 "events_ratio": ratio,
-                "coverage": float(np.mean(each.such)),
+                "coverage": each.covered[0],
             }
     accuracy = Table(
-        f"Errors of the estimators, {runs} simulated logs of {events:,} events "
-        f"({runs // FEWER} for {', '.join(BIASED)}); the truth is a CTR of {setting.truth:.4f}",
-        ("log: estimator", "RMSE", "bias", "× events", "covered", "covered, these days"),
+        f"{runs} simulated logs of {events:,} events each; the policy's true CTR is "
+        f"{setting.truth:.4f}",
+        ("log: estimator", "RMSE", "bias", "× events", "value", "these days", "lift"),
         rows,
     )
     tables = [accuracy, _speed(quick)]
     notes = [
         "× events: as many times more events rejection sampling needs for the same error (aim: 5 "
-        "for snips on the mixture). Covered: the share of 95 % intervals that hold the truth.",
+        "for snips on the mixture). The last three columns are shares of 95 % intervals that hold "
+        "the truth: of the value for days like these and for these days, and of the lift over what "
+        "was logged.",
         "dr-shrunk, switch and dm trade noise for a bias that their intervals do not cover.",
         "Every log visits the same two simulated days, so intervals that allow for other hours "
-        "cover a little more than they say.",
+        "may cover a little more than they say.",
     ]
     path = os.environ.get("TOPSTORY_HILLSTROM")
     if path:
@@ -152,57 +168,54 @@ class Found:
 
     def __init__(self) -> None:
         self._errors: list[float] = []
-        self._such: list[bool] = []
-        self._these: list[bool] = []
+        self._covered: list[tuple[float, float, float]] = []
 
-    def add(self, value: float, such: tuple[float, float], these: tuple[float, float]) -> None:
-        """One run, as differences from the truth."""
-        self._errors.append(value)
-        self._such.append(such[0] <= 0 <= such[1])
-        self._these.append(these[0] <= 0 <= these[1])
+    def add(self, error: float, value: float, these_days: float, lift: float) -> None:
+        """One run: value − truth, and whether each interval holds the truth; nan: there is none."""
+        self._errors.append(error)
+        self._covered.append((value, these_days, lift))
 
     @property
-    def errors(self) -> Floats:
-        """(runs,) value − truth."""
-        return np.array(self._errors)
+    def rmse(self) -> float:
+        """The root of the mean squared error."""
+        return float(np.sqrt(np.mean(np.square(self._errors))))
 
     @property
-    def such(self) -> npt.NDArray[np.bool_]:
-        """(runs,) whether the interval for such days holds the truth."""
-        return np.array(self._such)
+    def bias(self) -> float:
+        """The mean error."""
+        return float(np.mean(self._errors))
 
     @property
-    def these(self) -> npt.NDArray[np.bool_]:
-        """(runs,) whether the interval for these days does."""
-        return np.array(self._these)
+    def covered(self) -> Floats:
+        """(3,) the shares of intervals that hold: value, for these days, lift."""
+        return np.asarray(np.mean(self._covered, axis=0))
 
 
-def _runs(
-    setting: Setting, showing: Callable[[ts.EventLog], Floats], runs: int, events: int
-) -> dict[str, Found]:
-    import warnings
-
-    found = {name: Found() for name in ("rejection", *ESTIMATORS, *BIASED)}
-    truth = setting.truth
+def _runs(setting: Setting, logger: str, runs: int, events: int) -> dict[str, Found]:
+    found = {name: Found() for name in (REJECTION, *ESTIMATORS)}
+    truth, lift = setting.truth, setting.lift(logger)
     for number in range(runs):
-        log = setting.log(showing, events, number)
+        log = setting.log(logger, events, number)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ts.NotUniformWarning)
             warnings.simplefilter("ignore", ts.RetentionWarning)
             kept = ts.replay(setting.target, log, size=0, seed=number).deployment
         value = kept.weighted_ctr if kept.trials else 0.0
-        low, high = kept.weighted_interval if kept.trials else (0.0, 1.0)
-        ends = (low - truth, high - truth)
-        found["rejection"].add(value - truth, ends, ends)
-        for name in (*ESTIMATORS, *(BIASED if number < runs // FEWER else ())):
-            worth = ts.evaluate(setting.target, log, estimator=name)["policy"].value
-            such, these = worth.best_interval, worth.these_days
+        ends = kept.weighted_interval if kept.trials else (0.0, 1.0)
+        found[REJECTION].add(value - truth, _holds(ends, truth), math.nan, math.nan)
+        for name in ESTIMATORS:
+            worth = ts.evaluate(setting.target, log, estimator=name)["policy"]
             found[name].add(
-                worth.value - truth,
-                (such.low - truth, such.high - truth),
-                (these.low - truth, these.high - truth),
+                worth.value.value - truth,
+                _holds(worth.value.best_interval, truth),
+                _holds(worth.value.these_days, truth),
+                _holds(worth.lift.best_interval, lift),
             )
     return found
+
+
+def _holds(interval: tuple[float, float], truth: float) -> float:
+    return float(interval[0] <= truth <= interval[1])
 
 
 def _speed(quick: bool) -> Table:

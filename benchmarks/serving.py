@@ -22,8 +22,8 @@ from topstory.serving.api.messages import ArticleRequest
 from topstory.serving.config.schema import TrafficConfig
 from topstory.serving.journal.records import ArticleFacts
 from topstory.serving.state.decider import Decider
-from topstory.serving.state.demo_articles import demo_articles
 from topstory.serving.state.pool import Pool
+from topstory.serving.state.recovery.demo_articles import demo_articles
 from topstory.serving.state.traffic import Traffic
 
 EDITED = "decide, while articles are added"

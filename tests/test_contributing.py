@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 WALK = re.compile(r"^### (?P<title>.+?)\n(?:(?!^##).)*?^```diff\n(?P<diff>.*?)^```$", re.M | re.S)
 COMMAND = ("-m", "topstory.cli")
 PRINT_OPENAPI = """
-from topstory.serving.config.schema import LimitsConfig
+from topstory.serving.config.limits import LimitsConfig
 from topstory.serving.http.openapi import openapi
 
 print(openapi(("front",), 6, LimitsConfig())["paths"])

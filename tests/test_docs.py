@@ -6,9 +6,11 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -58,15 +60,43 @@ def fences(text: str) -> list[Fence]:
 
 
 def run_python(page: Path, module: ModuleType) -> None:
-    """Run the page's python fences in one namespace; tracebacks show the page's own lines."""
-    for fence in fences(page.read_text("utf-8")):
-        if fence.language == "python":
-            padding = "\n" * (fence.line - 1)
-            try:
-                exec(compile(padding + fence.body, page, "exec"), module.__dict__)
-            except Exception as error:
-                error.add_note(f"in the python fence at {page.name}:{fence.line}")
-                raise
+    """Run the page's python fences in one namespace; tracebacks show the page's own lines.
+
+    A process that a fence starts and a later one ends is ended here if that one is never reached.
+    """
+    with ended_processes():
+        for fence in fences(page.read_text("utf-8")):
+            if fence.language == "python" and "notest" not in fence.options:
+                padding = "\n" * (fence.line - 1)
+                try:
+                    exec(compile(padding + fence.body, page, "exec"), module.__dict__)
+                except Exception as error:
+                    error.add_note(f"in the python fence at {page.name}:{fence.line}")
+                    raise
+
+
+@contextmanager
+def ended_processes() -> Iterator[None]:
+    """End all processes that were started through `subprocess` within, and still run."""
+    started: list[subprocess.Popen[Any]] = []
+    begin = subprocess.Popen.__init__
+
+    def remember(process: subprocess.Popen[Any], *given: Any, **named: Any) -> None:
+        begin(process, *given, **named)
+        started.append(process)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess.Popen, "__init__", remember)
+        try:
+            yield
+        finally:
+            for process in started:
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
+                for stream in (process.stdin, process.stdout, process.stderr):
+                    if stream is not None:
+                        stream.close()
 
 
 def run_commands(page: Path, directory: Path) -> None:
@@ -132,6 +162,10 @@ x = 20
     x += 1
     ```
 
+```python notest
+x = "shown, but not run"
+```
+
 ```console
 $ false
 $ topstory --help
@@ -159,6 +193,18 @@ def test_a_broken_python_fence_fails_with_its_line(tmp_path: Path) -> None:
     entry = caught.traceback[-1]
     assert entry.path == page
     assert page.read_text().splitlines()[entry.lineno] == "1 / 0"
+
+
+def test_a_process_ends_with_the_fence_that_failed(tmp_path: Path) -> None:
+    page, module = tmp_path / "page.md", ModuleType("page")
+    page.write_text(
+        "```python\nimport subprocess, sys\n"
+        "run = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)\n```\n"
+        "```python\n1 / 0\n```\n"
+    )
+    with pytest.raises(ZeroDivisionError):
+        run_python(page, module)
+    assert module.__dict__["run"].returncode == -9
 
 
 def test_only_topstory_commands_without_notest_are_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -72,3 +73,28 @@ def test_batches_decide_as_one_by_one(log: ts.EventLog) -> None:
     assert many.estimates_all(users, pool).tolist() == expected
     with pytest.raises(ValueError, match=r"users must have a row for each user, \(n, d\)"):
         many.choose_all([0.5, 1.0], pool)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda log: ts.replay(ts.policy("ucb"), log),
+        lambda log: ts.compare("ucb", log),
+        lambda log: ts.tune("ucb", log),
+        lambda log: ts.evaluate("ucb", log),
+        lambda log: ts.choose(log),
+        lambda log: ts.dr_ns(ts.policy("ucb"), log),
+        lambda log: ts.fit_prior(log),
+        lambda log: ts.inspect(log),
+        lambda log: ts.FeatureBuilder().fit(log),
+    ],
+)
+def test_a_folder_in_the_place_of_a_log_says_what_to_do(call: Any) -> None:
+    with pytest.raises(TypeError, match=r"^log must be an EventLog, got 'logs': read the folder"):
+        call("logs")
+
+
+def test_a_study_names_the_log_that_is_none(tmp_path: Path) -> None:
+    given: Any = "logs"
+    with pytest.raises(TypeError, match=r"^tuning must be an EventLog, got 'logs': read the"):
+        ts.study(tmp_path / "out", tuning=given, evaluation=given)

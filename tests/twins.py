@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import betaincinv, ndtri, rel_entr
 
 import topstory as ts
 from topstory.events import EventLog
@@ -135,6 +135,52 @@ class Averages(Twin):
         self.total[cell] = self.total.get(cell, 0.0) + r - extra
 
 
+class LogisticRegressions(Twin):
+    """One Newton step for each trial, over all coefficients at once: β if any, then each θ.
+
+    A += κ x xᵀ and b += (κη − p + r) x, with η, p and κ as they were at the impression.
+    """
+
+    def __init__(
+        self, d: int, features: dict[str, Floats] | None, ridge: float, shared: float, rate: float
+    ) -> None:
+        self.d, self.features = d, features
+        self.k = 0 if features is None else d * len(next(iter(features.values())))
+        self.ridge, self.start = ridge, math.log(rate / (1 - rate))
+        self.places: dict[str, int] = {}
+        self.A, self.b = shared * np.eye(self.k), np.zeros(self.k)
+        if self.k:
+            self.b[-1] = shared * self.start
+
+    def row(self, x: Floats, a: str) -> Floats:
+        if a not in self.places:
+            self.places[a] = len(self.b)
+            size = len(self.b) + self.d
+            A, own = np.eye(size) * self.ridge, np.zeros(self.d)
+            A[: len(self.b), : len(self.b)] = self.A
+            if not self.k:
+                own[-1] = self.ridge * self.start
+            self.A, self.b = A, np.r_[self.b, own]
+        row = np.zeros(len(self.b))
+        if self.features is not None:
+            row[: self.k] = np.outer(x, self.features[a]).ravel()
+        row[self.places[a] : self.places[a] + self.d] = x
+        return row
+
+    def bound(self, x: Floats, a: str) -> tuple[float, float]:
+        """Log-odds."""
+        row = self.row(x, a)
+        solved = np.linalg.solve(self.A, np.column_stack([self.b, row]))
+        return float(row @ solved[:, 0]), math.sqrt(row @ solved[:, 1])
+
+    def learn(self, x: Floats, a: str, r: float) -> None:
+        eta, row = self.bound(x, a)[0], self.row(x, a)
+        p = 1 / (1 + math.exp(-eta))
+        kappa = max(p * (1 - p), 1e-3)
+        self.A = self.A + kappa * np.outer(row, row)
+        self.b = self.b + (kappa * eta - p + r) * row
+
+
 class Fixed(Twin):
     """Each article's mean, known beforehand and never changed."""
 
@@ -171,6 +217,16 @@ TWINS: dict[str, Callable[[Setting], Twin]] = {
     "hybrid": lambda at: Algorithm2(
         at.dimension, at.features, at.number("ridge"), at.number("shared_ridge")
     ),
+    "logistic-disjoint": lambda at: LogisticRegressions(
+        at.dimension, None, at.number("ridge"), 1.0, at.number("rate", 0.05)
+    ),
+    "logistic-hybrid": lambda at: LogisticRegressions(
+        at.dimension,
+        at.features,
+        at.number("ridge"),
+        at.number("shared_ridge"),
+        at.number("rate", 0.05),
+    ),
 }
 
 
@@ -184,6 +240,9 @@ def bounds_or_chance(
     alpha, epsilon = explorer.bonus, explorer.share
     if isinstance(explorer, ts.EpsilonGreedy) and explorer.epsilon == "decay":
         epsilon = min(1.0, explorer.decay * (len(bounds) / (trials + 1)) ** (1 / 3))
+    if isinstance(explorer, ts.EpochGreedy):
+        drawn = [math.floor(explorer.epochs * n ** (2 / 3)) for n in (trials, trials + 1)]
+        epsilon = float(drawn[1] > drawn[0])
     if epsilon > 0 and draw(seed, t, EXPLORE) < epsilon:
         return dict.fromkeys(bounds, 0.0)
     return {a: e + alpha * w if alpha > 0 else e for a, (e, w) in bounds.items()}
@@ -228,8 +287,48 @@ def inverse_gap(explorer: ts.Explorer, bounds: Bounds, seed: int, t: int, trials
     }
 
 
+def beta_thompson(explorer: ts.Explorer, bounds: Bounds, seed: int, t: int, trials: int) -> Scored:
+    assert isinstance(explorer, ts.BetaThompson)
+    scores = {}
+    for a, (e, w) in bounds.items():
+        n = 0.0 if w == math.inf or explorer.alpha == 0 else 1 / (explorer.alpha * w) ** 2
+        clicks, others = n * e + explorer.successes, n * (1 - e) + explorer.failures
+        drawn = float(betaincinv(clicks, others, own_draw(seed, t, a)))
+        scores[a] = e if explorer.alpha == 0 else drawn
+    return scores
+
+
+def ucb1(explorer: ts.Explorer, bounds: Bounds, seed: int, t: int, trials: int) -> Scored:
+    assert isinstance(explorer, ts.LogUpperConfidence)
+    bonus = explorer.alpha * math.sqrt(math.log(trials + 1))
+    if explorer.alpha == 0:
+        return {a: e for a, (e, _) in bounds.items()}
+    return {a: math.inf if w == math.inf else e + bonus * w for a, (e, w) in bounds.items()}
+
+
+def kl_ucb(explorer: ts.Explorer, bounds: Bounds, seed: int, t: int, trials: int) -> Scored:
+    """By halving the interval from the mean to 1."""
+    assert isinstance(explorer, ts.KLUpperConfidence)
+    scores = {}
+    for a, (e, w) in bounds.items():
+        room = explorer.alpha * math.log(trials + 1) * w**2 if w < math.inf else math.inf
+        low, high = e, 1.0
+        for _ in range(200):
+            middle = (low + high) / 2
+            if rel_entr(e, middle) + rel_entr(1 - e, 1 - middle) <= room:
+                low = middle
+            else:
+                high = middle
+        scores[a] = e if explorer.alpha == 0 else (low if w < math.inf else math.inf)
+    return scores
+
+
 EXPLORER_TWINS: dict[str, Callable[[ts.Explorer, Bounds, int, int, int], Scored]] = {
     **dict.fromkeys(("greedy", "uniform", "epsilon-greedy", "upper-confidence"), bounds_or_chance),
+    "epoch-greedy": bounds_or_chance,
+    "beta-thompson": beta_thompson,
+    "log-upper-confidence": ucb1,
+    "kl-upper-confidence": kl_ucb,
     "thompson": thompson,
     "softmax": softmax,
     "inverse-gap": inverse_gap,

@@ -17,6 +17,11 @@ from topstory.cli.reports.export import ExportReport
 from topstory.cli.reports.features import AppliedReport
 from topstory.cli.reports.plan import ExplorationReport, PlanReport
 from topstory.cli.reports.prior import PriorReport
+from topstory.cli.reports.propensities import (
+    CalibrationReport,
+    OverlapReport,
+    PropensityReport,
+)
 from topstory.cli.reports.replay import (
     BucketReport,
     LiftReport,
@@ -144,6 +149,11 @@ $ topstory choose logs/ chosen/ --policy egreedy,linucb-hybrid,lints-hybrid
 $ topstory plan logs/ --lift 0.05
 ```
 """,
+    "propensities": """\
+```console notest
+$ topstory propensities logs/ estimated/
+```
+""",
     "serve": """\
 ```console notest
 $ topstory serve
@@ -203,6 +213,7 @@ $ topstory features show features.safetensors --picture memberships.svg
 ```
 """,
     "demo": "```console notest\n$ topstory demo\n```\n",
+    "compile": "```console notest\n$ topstory compile --policy ucb --dimension 12\n```\n",
 }
 
 JSON = {
@@ -217,6 +228,7 @@ JSON = {
     "evaluate": "JSON of evaluate",
     "choose": "JSON of choose",
     "plan": "JSON of plan",
+    "propensities": "JSON of propensities",
     "inspect": "JSON of inspect",
     "split": "JSON of split",
     "export-journal": "JSON of export-journal",
@@ -271,6 +283,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     "train": (INTERVALS, (TrainReport, HeldOutReport, HeldOutBucket)),
     "evaluate": (INTERVALS, (EvaluationReport, ValueReport, QuantityReport)),
     "plan": ("", (PlanReport, ExplorationReport)),
+    "propensities": ("", (PropensityReport, CalibrationReport, OverlapReport)),
     "choose": ("The evaluation is as `evaluate` prints it.", (ChoiceReport,)),
     "inspect": (
         "Times are in UTC. Unknown numbers are null.",

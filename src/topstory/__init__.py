@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
     from topstory.anytime import anytime_lift as anytime_lift
     from topstory.anytime import anytime_rate as anytime_rate
     from topstory.evaluation import Comparison as Comparison
+    from topstory.evaluation import EstimatedPropensityWarning as EstimatedPropensityWarning
     from topstory.evaluation import Evaluation as Evaluation
     from topstory.evaluation import NotAnswerable as NotAnswerable
     from topstory.evaluation import NotUniformWarning as NotUniformWarning
@@ -25,7 +26,9 @@ if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
     from topstory.evaluation import Training as Training
     from topstory.evaluation import choose as choose
     from topstory.evaluation import compare as compare
+    from topstory.evaluation import compile_kernels as compile_kernels
     from topstory.evaluation import dr_ns as dr_ns
+    from topstory.evaluation import estimate_propensities as estimate_propensities
     from topstory.evaluation import evaluate as evaluate
     from topstory.evaluation import lift as lift
     from topstory.evaluation import replay as replay
@@ -45,6 +48,9 @@ if TYPE_CHECKING:  # what `_MODULES` and the registry say, for type checkers
     from topstory.models import *  # noqa: F403 (every model, without listing them again)
     from topstory.policies import Choice as Choice
     from topstory.policies import Policy as Policy
+    from topstory.policies.banditron import Banditron as Banditron
+    from topstory.policies.combination import Combination as Combination
+    from topstory.policies.combination import combine as combine
     from topstory.policies.registry import policy as policy
     from topstory.serving.client import AsyncClient as AsyncClient
     from topstory.serving.client import Client as Client
@@ -62,16 +68,21 @@ _MODULES = {
     "models": ("LinearOffset", "Model", "NotFiniteError", "Prior", "fit_offset", "fit_prior"),
     "explorers": ("Explorer",),
     "policies": ("Choice", "Policy"),
+    "policies.banditron": ("Banditron",),
+    "policies.combination": ("Combination", "combine"),
     "policies.registry": ("policy",),
     "evaluation": (
-        *("Comparison", "Evaluation", "NotAnswerable", "NotUniformWarning", "Result"),
+        *("Comparison", "EstimatedPropensityWarning", "Evaluation", "NotAnswerable"),
+        *("NotUniformWarning", "Result"),
         *(
             "RetentionWarning",
             "Selection",
             "Training",
             "choose",
             "compare",
+            "compile_kernels",
             "dr_ns",
+            "estimate_propensities",
             "evaluate",
             "lift",
             "replay",

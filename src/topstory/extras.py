@@ -15,7 +15,7 @@ class Extra(NamedTuple):
 
 EXTRAS = {
     "features": Extra("learning features and offsets", ("sklearn", "threadpoolctl")),
-    "report": Extra("drawing figures and reports", ("jinja2", "matplotlib", "plotly")),
+    "report": Extra("drawing figures and reports", ("jinja2", "matplotlib")),
     "serve": Extra(
         "the service",
         ("httptools", "jinja2", "prometheus_client", "starlette", "uvicorn", "uvloop"),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from os import PathLike
@@ -24,6 +25,8 @@ from topstory.files import replaced_file
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Made = TypeVar("Made")
+# What a description can lead to that says anything at all.
+UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 _KINDS = {"f": "F", "i": "I", "u": "U", "b": "BOOL"}  # NumPy's letters, and safetensors' names
 
 
@@ -67,6 +70,31 @@ class Seal:
         self, path: str | PathLike[str], build: Callable[[dict[str, Any], Arrays], Made]
     ) -> Made:
         """What `build` makes of the file; ValueError if the file is damaged or of another kind."""
+        with self._opened(path) as (file, metadata):
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
+        text = metadata.get(self.key, "")
+        if metadata.get("checksum") != _checksum(text, arrays):
+            raise ValueError(f"{path}: damaged: the checksum does not match its contents")
+        try:
+            return build(json.loads(text), arrays)
+        except UNUSABLE as error:
+            raise ValueError(f"{path}: not a {self.kind} that can be loaded: {error}") from error
+
+    def outline(self, path: str | PathLike[str]) -> tuple[Any, dict[str, tuple[int, ...]]]:
+        """The description of a file, and the shapes of its arrays; it may still be damaged.
+
+        So one can refuse what would take too much memory, before it is read.
+        """
+        with self._opened(path) as (file, metadata):
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 (no iterator)
+        try:
+            return json.loads(metadata.get(self.key, "")), shapes
+        except UNUSABLE as error:
+            raise ValueError(f"{path}: not a {self.kind} that can be loaded: {error}") from None
+
+    @contextmanager
+    def _opened(self, path: str | PathLike[str]) -> Iterator[tuple[Any, dict[str, str]]]:
+        """The file, and its metadata."""
         if Path(path).is_dir():
             problem = f"it is a folder; a {self.kind} is one file"
             raise IsADirectoryError(errno.EISDIR, problem, str(path))
@@ -74,20 +102,13 @@ class Seal:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata() or {}
                 self._check(path, metadata)
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
+                yield file, metadata
         except SafetensorError as error:
             raise ValueError(f"{path}: not a safetensors file, or damaged: {error}") from None
         except FileNotFoundError:
             raise
         except OSError as error:  # safetensors does not name the file
             raise OSError(f"{path}: it cannot be read as a {self.kind}: {error}") from None
-        text = metadata.get(self.key, "")
-        if metadata.get("checksum") != _checksum(text, arrays):
-            raise ValueError(f"{path}: damaged: the checksum does not match its contents")
-        try:
-            return build(json.loads(text), arrays)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path}: not a {self.kind} that can be loaded: {error}") from error
 
     def _check(self, path: str | PathLike[str], metadata: Mapping[str, str]) -> None:
         if metadata.get("format") != self.format:

@@ -16,7 +16,7 @@ from topstory.events import EventLog
 
 def test_values_are_those_of_an_evaluation_on_the_rest_of_the_log() -> None:
     log = mixed_log(6_000)
-    found = choose_features(log, ["direct"], fit_share=0.6)
+    found = choose_features(log, ["direct"], policy="linucb-disjoint", fit_share=0.6)
     first, rest = log[:3_600], log[3_600:]
     builder = ts.FeatureBuilder(method="direct").fit(first)
     trained = ts.train(ts.policy("linucb-disjoint"), builder.apply(first), held_out=0).policy
@@ -26,6 +26,29 @@ def test_values_are_those_of_an_evaluation_on_the_rest_of_the_log() -> None:
     whole = ts.FeatureBuilder(method="direct").fit(log)
     assert found.builder.identity == whole.identity
     assert found.lead is None
+    assert (found.policy, found.judged_by) == ("linucb-disjoint", "replay")
+
+
+def test_each_method_counts_by_the_policy_that_makes_most_of_it() -> None:
+    log = mixed_log(6_000)
+    both = choose_features(log, ["direct", "pca"])
+    alone = {
+        name: choose_features(log, ["direct", "pca"], policy=name).values
+        for name in ("linucb-disjoint", "linucb-hybrid")
+    }
+    for method, value in both.values.items():
+        best = max(each[method].value.value for each in alone.values())
+        assert value.value.value == best == alone[both.policies[method]][method].value.value
+
+
+def test_a_log_with_propensities_is_judged_off_policy_and_one_without_warns_if_it_must() -> None:
+    log = mixed_log(4_000)
+    chance = np.where(np.asarray(log.position) == 0, 0.5, 0.2).astype(np.float32)
+    weighted = replace(log, recorded_propensity=chance, recorded_count=len(log))
+    assert choose_features(weighted, ["direct"], policy="linucb-disjoint").judged_by == "off-policy"
+    skewed = log[np.flatnonzero((np.asarray(log.position) == 0) | (np.arange(len(log)) % 3 == 0))]
+    with pytest.warns(ts.NotUniformWarning, match="articles were not shown uniformly at random"):
+        choose_features(skewed, ["direct"], policy="linucb-disjoint")
 
 
 def test_a_method_that_finds_what_matters_beats_one_that_does_not() -> None:

@@ -5,7 +5,8 @@ import pytest
 from tests.worlds import world
 
 import topstory as ts
-from topstory.evaluation.intervals import rate_interval, ratio_interval
+from topstory.evaluation.intervals import Interval, log_ratio, rate_interval
+from topstory.kernels.compilation import Floats
 
 # A fair log fails the test of uniformity once in a thousand, and there are thousands here.
 pytestmark = pytest.mark.filterwarnings("ignore::topstory.evaluation.NotUniformWarning")
@@ -108,13 +109,19 @@ def test_the_interval_of_a_ratio_covers_also_when_the_rates_move_together() -> N
         ours = random.poisson(200 * 0.06 * weather).astype(float)
         theirs = random.poisson(200 * 0.05 * weather).astype(float)
         trials = np.full(60, 200.0)
-        low, high = ratio_interval(trials, ours, trials, theirs, 0.95)
+        low, high = _ratio(trials, ours, theirs)
         covered += low <= 1.2 <= high
         paired += high - low
-        low, high = ratio_interval(trials, ours, trials, random.permutation(theirs), 0.95)
+        low, high = _ratio(trials, ours, random.permutation(theirs))
         apart += high - low
     assert LOW <= covered / RUNS <= HIGH
     assert paired < 0.7 * apart
+
+
+def _ratio(trials: Floats, ours: Floats, theirs: Floats) -> Interval:
+    found = log_ratio((trials, ours), (trials, theirs))
+    assert found is not None
+    return found.interval(0.95)
 
 
 def test_nothing_clicked_is_still_an_interval() -> None:

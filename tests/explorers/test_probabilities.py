@@ -8,12 +8,16 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import chi2, norm
+from scipy.special import betainc, betaln, expit, rel_entr
+from scipy.stats import beta, chi2, norm
 from tests.twins import EXPLORER_TWINS
 
 import topstory as ts
+from topstory.explorers.explorer import WORK
+from topstory.kernels.beta import beta_quantile
 from topstory.kernels.choice import choose
 from topstory.kernels.compilation import Floats, compiled
+from topstory.kernels.explorers.counts import kl_bound
 from topstory.kernels.explorers.explorer import draw
 from topstory.kernels.models.model import comparable
 from topstory.kernels.normal import quantile
@@ -34,6 +38,11 @@ EVERY = [
     ts.Softmax(0.01),
     ts.InverseGap(30.0),
     ts.InverseGap(30.0, floor=0.1),
+    ts.EpochGreedy(2.0),
+    ts.BetaThompson(10.0),
+    ts.BetaThompson(0.3, successes=0.5, failures=3),
+    ts.LogUpperConfidence(0.4),
+    ts.KLUpperConfidence(0.7),
 ]
 
 
@@ -75,7 +84,7 @@ def test_draws_have_the_probabilities(explorer: ts.Explorer) -> None:
     expected = explorer.probabilities(ESTIMATES, WIDTHS, trials)
     assert expected.sum() == pytest.approx(1.0, abs=1e-9)
     keys = np.random.default_rng(0).integers(2**63, size=5).astype(np.uint64)
-    scores, work, counts = np.empty(5), np.empty(15), np.zeros(5)
+    scores, work, counts = np.empty(5), np.empty(5 * WORK), np.zeros(5)
     count_choices(explorer.rule, ESTIMATES, WIDTHS, keys, draws, trials, scores, work, counts)
     for decision in range(3):
         place, propensity = choose(
@@ -121,6 +130,50 @@ def chance_by_scipy(a: int, means: Floats, spreads: Floats, optimistic: bool) ->
     ]
     at_its_mean = optimistic and means[a] == low
     return sum(pieces) + (float(norm.cdf((low - means) / spreads).prod()) if at_its_mean else 0.0)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_beta_thompson_s_probabilities_are_the_integral(alpha: float) -> None:
+    """By the trapezoidal rule over log-odds, in steps far narrower than any score's spread."""
+    random = np.random.default_rng(int(10 * alpha))
+    for _ in range(3):
+        shows = 10 ** random.uniform(0, 4, 12)
+        clicks = random.binomial(shows.astype(int), 0.04) / shows
+        found = ts.BetaThompson(alpha).probabilities(clicks, 1 / np.sqrt(shows))
+        a, b = clicks * shows / alpha**2 + 1, (1 - clicks) * shows / alpha**2 + 1
+        y = np.arange(-45, 30, 5e-4)[:, np.newaxis]
+        below = betainc(a, b, expit(y))  # (steps, articles)
+        density = np.exp(a * y - (a + b) * np.logaddexp(0, y) - betaln(a, b))
+        others = [below[:, np.arange(12) != i].prod(axis=1) for i in range(12)]
+        plain = 5e-4 * (density * np.transpose(others)).sum(axis=0)
+        np.testing.assert_allclose(found, plain, atol=1e-9)
+
+
+def test_beta_thompson_of_certain_and_of_unknown_articles() -> None:
+    unknown = ts.BetaThompson(successes=0, failures=0)
+    assert unknown.probabilities([0.9, 0.0], [0.1, np.inf]).tolist() == [0.0, 1.0]
+    assert ts.BetaThompson().probabilities([0.0, 0.0], [np.inf, np.inf]).tolist() == [0.5, 0.5]
+    certain = ts.BetaThompson().probabilities([0.4, 0.0], [0.0, np.inf])
+    assert certain.tolist() == pytest.approx([0.4, 0.6], abs=1e-9)  # a uniform draw above 0.4
+    assert ts.BetaThompson().probabilities([0.4, 0.3], [0.0, 0.0]).tolist() == [1.0, 0.0]
+
+
+def test_quantiles_of_the_beta_distribution() -> None:
+    uniform = np.r_[RANDOM.random(200), 1e-13, 1e-9, 1 - 1e-9]
+    for a, b in ((1, 1), (1, 30), (3.5, 100), (0.3, 0.7), (0.2, 5), (300, 9000), (3e4, 1e6)):
+        found = np.array([beta_quantile(u, a, b) for u in uniform])
+        np.testing.assert_allclose(beta.cdf(found, a, b), uniform, rtol=1e-9, atol=1e-9)
+
+
+def test_kl_ucb_s_bound_is_the_largest_that_the_divergence_allows() -> None:
+    for mean in (0.0, 1e-9, 0.03, 0.5, 0.9):
+        for room in (1e-12, 1e-4, 0.3, 0.9):
+            q = kl_bound(mean, room)
+            divergence = rel_entr(mean, q) + rel_entr(1 - mean, 1 - q)
+            assert q > mean
+            assert divergence == pytest.approx(room, rel=1e-6, abs=1e-15)
+    assert kl_bound(1.0, 0.3) == kl_bound(1 - 1e-9, 0.3) == 1.0
+    assert kl_bound(0.2, 0.0) == 0.2
 
 
 def test_an_article_that_nothing_is_known_of_comes_first() -> None:
@@ -179,6 +232,11 @@ def test_a_policy_s_choice_has_the_propensity_that_it_tells(name: str) -> None:
     [
         (lambda: ts.Thompson(-1), "alpha must be >= 0"),
         (lambda: ts.Softmax(0.0), "temperature must be > 0"),
+        (lambda: ts.BetaThompson(-1), "alpha must be >= 0"),
+        (lambda: ts.BetaThompson(failures=-1), "failures must be from 0 to 1e6"),
+        (lambda: ts.LogUpperConfidence(np.inf), "alpha must be >= 0"),
+        (lambda: ts.KLUpperConfidence(np.nan), "alpha must be >= 0"),
+        (lambda: ts.EpochGreedy(0), "epochs must be above 0"),
         (lambda: ts.InverseGap(c=np.nan), "c must be >= 0"),
         (lambda: ts.InverseGap(floor=1.5), "floor must be between 0 and 1"),
         (lambda: ts.EpsilonGreedy(cast(Any, "falling")), "epsilon must be between 0"),

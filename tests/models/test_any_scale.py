@@ -279,7 +279,7 @@ def test_a_batch_of_halves_equals_one_by_one_when_the_form_changes(kind: str) ->
         single.paid(user, event.shown, 1.0)
         for payoff in (SHOWN, 1.0):
             batch.add(batched.model.roster.slot(event.shown), user.tobytes(), payoff)
-    batch.apply(batched.model)
+    batch.apply(batched.model, lambda: None)
     assert is_factored(single)
     for field, array in single.model.arrays().items():
         np.testing.assert_array_equal(array, batched.model.arrays()[field])

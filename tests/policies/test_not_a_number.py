@@ -13,7 +13,8 @@ from topstory.kernels.buckets import LEARNING
 from topstory.models.input_range import MAX_MAGNITUDE
 from topstory.policies.policy import Policy
 from topstory.serving.api.errors import ApiError
-from topstory.serving.config.schema import Config, LimitsConfig, TrafficConfig
+from topstory.serving.config.limits import LimitsConfig
+from topstory.serving.config.schema import Config, TrafficConfig
 from topstory.serving.journal.records import ArticleFacts
 from topstory.serving.state.decider import Decider
 from topstory.serving.state.pool import Pool

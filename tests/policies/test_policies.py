@@ -7,6 +7,7 @@ import pytest
 from tests.models.making_priors import some_prior
 
 import topstory as ts
+from topstory.policies import batches
 from topstory.policies.registry import REGISTRY, TUNED
 
 POOL = ["rain", "sun", "snow"]
@@ -49,6 +50,26 @@ def test_choose_gives_an_article_of_the_pool_and_its_propensity(name: str) -> No
     assert choice.article in POOL
     assert 0 < choice.propensity <= 1
     assert policy.greedy(x, POOL).article in POOL
+
+
+@pytest.mark.parametrize("name", ["ucb-seg", "linucb-disjoint", "softmax-hybrid", "egreedy-warm"])
+def test_a_batch_of_users_is_decided_as_one_by_one_to_the_bit(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "BLOCK", 7 * len(POOL))  # 7 users at a time
+    random = np.random.default_rng(5)
+    users = np.array([user(random) for _ in range(30)])
+    one, many = make(name, seed=4), make(name, seed=4)
+    for policy in (one, many):
+        train(policy, 20)
+    found = many.estimates_all(users, POOL)
+    assert found.tobytes() == np.array([one.estimates(x, POOL) for x in users]).tobytes()
+    assert many.choose_all(users, POOL) == [one.choose(x, POOL) for x in users]
+    assert many.decisions == one.decisions
+    assert many.choose_all(np.empty((0, 4)), POOL) == []
+    users[3, 1] = np.nan
+    with pytest.raises(ValueError, match="users: row 3 must be finite numbers"):
+        many.choose_all(users, POOL)
 
 
 @pytest.mark.parametrize("name", LIVE)
@@ -98,17 +119,24 @@ def test_the_same_seed_makes_the_same_choices_and_another_others(name: str) -> N
 
 @pytest.mark.parametrize("name", LIVE)
 def test_halves_equal_the_whole(name: str) -> None:
-    whole, halves, random = make(name), make(name), np.random.default_rng(0)
-    owed = []
+    """Late payoffs in any order, too. What impressions teach a logistic model depends on them."""
+    whole, late, later, at_once = (make(name) for _ in range(4))
+    random, owed = np.random.default_rng(0), []
     for _ in range(20):
         x, article, payoff = user(random), str(random.choice(POOL)), float(random.random())
         whole.learn(x, article, payoff)
-        halves.shown(x, article)
+        for policy in (late, later, at_once):
+            policy.shown(x, article)
+        at_once.paid(x, article, payoff)
         owed.append((x, article, payoff))
-    for i in random.permutation(len(owed)):
-        halves.paid(*owed[i])
+    for policy in (late, later):
+        for i in random.permutation(len(owed)):
+            policy.paid(*owed[i])
     x = user(random)
-    np.testing.assert_allclose(halves.scores(x, POOL), whole.scores(x, POOL), rtol=1e-9)
+    np.testing.assert_array_equal(at_once.scores(x, POOL), whole.scores(x, POOL))
+    np.testing.assert_allclose(late.scores(x, POOL), later.scores(x, POOL), rtol=1e-9)
+    if whole.model.additive:
+        np.testing.assert_allclose(late.scores(x, POOL), whole.scores(x, POOL), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", LIVE)
@@ -160,7 +188,10 @@ def test_an_article_not_added_before_is_added() -> None:
         (lambda p: p.choose([0.5, 0.5, 0.0, 1.0], []), "pool is empty"),
         (lambda p: p.choose([0.5, 0.5, 0.0, 1.0], ["sun", "sun"]), "lists article 'sun' twice"),
         (lambda p: p.choose([0.5, np.nan, 0.0, 1.0], POOL), "vector of finite numbers"),
-        (lambda p: p.choose([[0.5, 0.5, 0.0, 1.0]], POOL), "vector of finite numbers"),
+        (
+            lambda p: p.choose([[0.5, 0.5, 0.0, 1.0]], POOL),
+            "needs as many contexts, or one for all; got 1",
+        ),
         (lambda p: p.choose([], POOL), "at least one feature"),
         (
             lambda p: (p.choose([1, 0, 0, 1], POOL), p.choose([1, 1], POOL)),

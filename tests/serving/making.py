@@ -18,9 +18,9 @@ from topstory.serving.journal.clock import SECOND, Clock
 from topstory.serving.journal.sqlite import SqliteJournal
 from topstory.serving.security.decision_ids import Signer
 from topstory.serving.service.service import Service
-from topstory.serving.state.data_folder import DataFolder, open_folder
-from topstory.serving.state.recovery import Starts, recover
-from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.recovery.data_folder import DataFolder, open_folder
+from topstory.serving.state.recovery.recovery import Starts, recover
+from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.state.state import State
 
 T = TypeVar("T")

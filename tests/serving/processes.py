@@ -84,7 +84,7 @@ class Served:
         assert process is not None
         process.send_signal(number)
         status = process.wait(30)
-        assert not psutil.wait_procs(workers, timeout=60)[1]  # one may just be starting
+        assert not psutil.wait_procs(workers, timeout=10)[1]
         assert process.stdout is not None
         process.stdout.close()
         return status

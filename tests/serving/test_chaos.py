@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from tests.serving.journal.test_postgres import folded
-from tests.serving.journal.test_takeover import hung
+from tests.serving.journal.postgres.test_journal import folded
+from tests.serving.journal.postgres.test_takeover import hung
 from tests.serving.journal.test_unwritable import no_room
 from tests.serving.making import config, visitor
 from tests.serving.processes import Served, eventually
@@ -34,7 +34,7 @@ from topstory.serving.upkeep.verification import verify
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "20"))  # `make chaos` sets 600
 SEED = int(os.environ.get("CHAOS_SEED", "4"))
 CLIENTS = 8
-HASTY = "from topstory.serving.journal import postgres\npostgres.LEASE_SECONDS = 2.0"
+HASTY = "from topstory.serving.journal.postgres import lock\nlock.LEASE_SECONDS = 2.0"
 
 
 class Pair:

@@ -24,8 +24,8 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.records import Decided, Paid
 from topstory.serving.journal.sqlite import SqliteJournal
 from topstory.serving.state.pool import FOREVER
-from topstory.serving.state.recovery import Starts, recover
-from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.recovery.recovery import Starts, recover
+from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.state.state import State
 from topstory.serving.upkeep.journal_export import export
 

@@ -15,7 +15,6 @@ from benchmarks.claims import (
 )
 
 import topstory as ts
-from topstory.policies.registry import EXPLORERS, REGISTRY
 from topstory.studies.report.candidates import Candidates
 
 pytestmark = pytest.mark.long
@@ -59,13 +58,10 @@ def demos(tmp_path_factory: pytest.TempPathFactory) -> list[ts.Study]:
     return [ts.study(folder / f"{seed}", seed=seed) for seed in range(5)]
 
 
-def test_five_demos_agree_on_what_kind_of_policy_to_run(demos: list[ts.Study]) -> None:
-    """User features and an upper confidence bound. Which model is best differs between worlds."""
+def test_five_demos_agree_on_which_policy_to_run(demos: list[ts.Study]) -> None:
     for study in demos:
-        advised = REGISTRY[Candidates.of(study).advised().policy]
-        assert study.report().summary[0].startswith(f"Run {advised.paper} with ")
-        assert advised.contextual
-        assert advised.explorer is EXPLORERS["upper-confidence"]
+        assert study.report().summary[0].startswith("Deploy linucb (hybrid, prior) with α = ")
+        assert study.advised()[0] == "linucb-hybrid-prior"
 
 
 def test_what_a_demo_recommends_is_within_one_percent_of_the_best(demos: list[ts.Study]) -> None:

@@ -28,10 +28,13 @@ from topstory.events.columns.contexts import as_contexts
 from topstory.features.offset import offset_by
 from topstory.models import LinearOffset
 from topstory.report import Report
+from topstory.studies.logs.simulated import SCALES
+from topstory.studies.logs.sources import default_policies
 from topstory.studies.logs.summaries import memberships
 from topstory.studies.report import build
 from topstory.studies.report.build import build_report
 from topstory.studies.run_log import RunLog
+from topstory.studies.settings import LEARNERS, STUDIED
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -79,7 +82,7 @@ def test_the_chosen_parameters_are_read_from_all_points_of_the_tuning_log(study:
 def test_a_cell_is_the_replays_of_the_evaluation_log_with_them(study: ts.Study) -> None:
     log = logs()["evaluation"]
     results, bases = (
-        [ts.replay(_policy(study, name, seed=seed), log, seed=seed) for seed in range(3)]
+        [ts.replay(_policy(study, name, seed=seed), log, seed=seed) for seed in range(20)]
         for name in ("ucb", "egreedy")
     )
     row = next(r for r in study.report().table.rows if r.policy == "ucb")
@@ -103,7 +106,7 @@ def test_warm_policies_know_what_exploration_taught(study: ts.Study) -> None:
 
 def test_policies_with_a_prior_know_what_exploration_taught(tmp_path: Path) -> None:
     names = ("linucb-disjoint", "linucb-disjoint-prior")
-    found = small_study(tmp_path / "out", policies=names, sizes=(1.0,), repeats=1)
+    found = small_study(tmp_path / "out", policies=names, sizes=(1.0,))
     given, name = logs(), "linucb-disjoint-prior"
     prior = ts.fit_prior(given["exploration"])
     cell = next(run for run in found.evaluated if run.policy == name)
@@ -179,7 +182,7 @@ def test_values_are_given_by_the_names_of_the_registry(tmp_path: Path) -> None:
 def test_every_row_of_the_table_of_runs_is_a_replay(study: ts.Study) -> None:
     runs = study.runs().to_pylist()
     grids = len(POLICIES) * 2 * 2 + 2 * 2 * 2  # two values and sizes, two more ridges of linucb
-    judged = len(POLICIES) * 2 * 3  # two sizes, three seeds
+    judged = len(POLICIES) * 2 * 20  # two sizes, twenty seeds
     assert len(runs) == 2 * (grids + judged + 2 * 2)  # both buckets; two references, both logs
     one = next(r for r in runs if r["policy"] == "omniscient" and r["stage"] == "evaluation")
     result = ts.replay(ts.policy("omniscient"), logs()["evaluation"])
@@ -323,9 +326,9 @@ def test_every_lift_says_whether_it_is_sure(study: ts.Study) -> None:
             assert cell.deploy.sure is None
 
 
-def test_three_paths_are_judged_on_own_logs(study: ts.Study) -> None:
-    assert len(study.outcomes("ucb")) == 3
-    assert len({outcome.run.seed for outcome in study.outcomes("ucb")}) == 3
+def test_twenty_paths_are_judged_on_short_logs(study: ts.Study) -> None:
+    assert len(study.outcomes("ucb")) == 20
+    assert len({outcome.run.seed for outcome in study.outcomes("ucb")}) == 20
 
 
 def test_what_is_given_twice_is_studied_once(tmp_path: Path) -> None:
@@ -411,3 +414,43 @@ def test_settings_that_are_not_valid_are_an_error(
 def test_an_unknown_scale_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="scale must be one of demo, paper, got 'web'"):
         ts.study(tmp_path / "out", scale="web")
+
+
+def test_worlds_agree_that_exploration_teaches_where_to_start(tmp_path: Path) -> None:
+    """The demo in small, in two worlds: with little for each article a prior is worth most."""
+    for seed in range(2):
+        world = ts.TodayModule(seed, users=10_000)
+        found = ts.study(
+            tmp_path / f"{seed}",
+            exploration=world.random_log(60_000, "2008-09-01", 7, seed=1),
+            tuning=world.random_log(20_000, "2009-05-01", 1, seed=2),
+            evaluation=world.random_log(60_000, "2009-05-03", 1, seed=3),
+            policies=["egreedy", "linucb-hybrid", "linucb-hybrid-prior"],
+            sizes=[1.0],
+            values={"epsilon": [0.2], "alpha": [0.2, 0.4]},
+        )
+        assert found.advised()[0] == "linucb-hybrid-prior"
+        assert found.report().summary[0].startswith("Deploy linucb (hybrid, prior) with α = ")
+        ridges = {
+            dict(run.parameters).get("ridge")
+            for run in found.tuned
+            if run.policy == "linucb-hybrid-prior"
+        }
+        assert ridges == {None, 100.0}
+
+
+def test_priors_are_studied_where_they_can_be_learned(tmp_path: Path) -> None:
+    given = logs()
+    log, explored = given["tuning"], given["exploration"]
+    assert default_policies(log, explored) == default_policies(log, None) == STUDIED
+    assert STUDIED[: len(LEARNERS)] == LEARNERS  # the paper's first
+    one = explored[explored.shown_index == explored.shown_index[0]]
+    assert default_policies(log, one) == LEARNERS
+    assert SCALES["paper"].policies == LEARNERS
+    assert SCALES["demo"].policies == (*LEARNERS, "linucb-hybrid-prior")
+
+
+def test_too_few_paths_on_articles_that_stay_are_warned_of(tmp_path: Path) -> None:
+    with pytest.warns(ts.StudyWarning, match="3 paths cannot show how often"):
+        found = small_study(tmp_path / "out", policies=["ucb"], sizes=(1.0,), repeats=3)
+    assert "hardly change" in found.report().warnings[0]

@@ -5,30 +5,32 @@ from typing import Annotated
 import typer
 
 from topstory import __version__
-from topstory.cli.commands.choose import choose
+from topstory.cli.commands.compile_ import compile_
 from topstory.cli.commands.demo import demo
-from topstory.cli.commands.evaluate import evaluate
-from topstory.cli.commands.export import export
-from topstory.cli.commands.features import features
-from topstory.cli.commands.import_ import import_
-from topstory.cli.commands.inspect import inspect
-from topstory.cli.commands.journal import (
+from topstory.cli.commands.evaluation.choose import choose
+from topstory.cli.commands.evaluation.evaluate import evaluate
+from topstory.cli.commands.evaluation.plan import plan
+from topstory.cli.commands.evaluation.propensities import propensities
+from topstory.cli.commands.evaluation.replay import replay
+from topstory.cli.commands.evaluation.study import study
+from topstory.cli.commands.evaluation.tune import tune
+from topstory.cli.commands.learning.features import features
+from topstory.cli.commands.learning.prior import prior
+from topstory.cli.commands.learning.train import train
+from topstory.cli.commands.logs.export import export
+from topstory.cli.commands.logs.import_ import import_
+from topstory.cli.commands.logs.inspect import inspect
+from topstory.cli.commands.logs.simulate import simulate
+from topstory.cli.commands.logs.split import split
+from topstory.cli.commands.service.journal import (
     backup_journal,
     exclude,
     export_journal,
     verify_journal,
 )
-from topstory.cli.commands.new_key import new_key
-from topstory.cli.commands.plan import plan
-from topstory.cli.commands.prior import prior
-from topstory.cli.commands.promote import promote
-from topstory.cli.commands.replay import replay
-from topstory.cli.commands.serve import serve
-from topstory.cli.commands.simulate import simulate
-from topstory.cli.commands.split import split
-from topstory.cli.commands.study import study
-from topstory.cli.commands.train import train
-from topstory.cli.commands.tune import tune
+from topstory.cli.commands.service.new_key import new_key
+from topstory.cli.commands.service.promote import promote
+from topstory.cli.commands.service.serve import serve
 from topstory.cli.errors import reports_errors
 
 app = typer.Typer(
@@ -40,8 +42,9 @@ app = typer.Typer(
 )
 for command in (
     *(simulate, import_, export, inspect, split, replay, tune, study, prior, train),
-    *(evaluate, choose, plan),
+    *(evaluate, choose, plan, propensities),
     *(serve, export_journal, backup_journal, verify_journal, exclude, promote, new_key, demo),
+    compile_,
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(reports_errors(command))
 app.add_typer(features)

@@ -9,20 +9,20 @@ from typing import Annotated
 import typer
 
 LogFolder = Annotated[Path, typer.Argument(metavar="LOG", help="Folder of the log.")]
-Repeats = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N",
-        min=1,
-        help="Number of seeds to average. Default: 1, and 3 for sizes of 5 % and below; "
-        "a study at scale demo always averages 3.",
-    ),
-]
 Seed = Annotated[
     int, typer.Option(metavar="N", min=0, help="Random seed. The same seed gives the same result.")
 ]
 Bucket = Annotated[
     str, typer.Option(metavar="BUCKET", help="Bucket whose CTR decides: deployment or learning.")
+]
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Number of seeds to average: SEED, SEED + 1, … Default: 3, and up to 20 if the log "
+        "has fewer than 500,000 events.",
+    ),
 ]
 LearningShare = Annotated[
     float,
@@ -68,6 +68,13 @@ WarmFrom = Annotated[
 PriorFile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="prior: file that `topstory prior` wrote."),
+]
+ReportFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the answer as an HTML page, too: one picture, three sentences and the numbers.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 

@@ -7,9 +7,17 @@ from topstory.evaluation.off_policy.choose import Selection, choose
 from topstory.evaluation.off_policy.dr_ns import LearningValue, dr_ns
 from topstory.evaluation.off_policy.evaluate import evaluate
 from topstory.evaluation.off_policy.plan import Plan, plan
+from topstory.evaluation.off_policy.propensities.estimate import (
+    PropensityEstimate,
+    estimate_propensities,
+)
 from topstory.evaluation.off_policy.question import NotAnswerable
 from topstory.evaluation.off_policy.value import Evaluation, PolicyValue, Quantity
-from topstory.evaluation.replays.prepared_log import NotUniformWarning
+from topstory.evaluation.replays.precompilation import compile_kernels
+from topstory.evaluation.replays.prepared_log import (
+    EstimatedPropensityWarning,
+    NotUniformWarning,
+)
 from topstory.evaluation.replays.replay import replay
 from topstory.evaluation.replays.retention import RetentionWarning
 from topstory.evaluation.replays.run import Outcome, Run
@@ -35,6 +43,7 @@ __all__ = [
     "Claim",
     "Comparison",
     "Estimate",
+    "EstimatedPropensityWarning",
     "Evaluation",
     "ExplorationCost",
     "Interval",
@@ -48,6 +57,7 @@ __all__ = [
     "Plan",
     "Point",
     "PolicyValue",
+    "PropensityEstimate",
     "Quantity",
     "Result",
     "RetentionWarning",
@@ -59,8 +69,10 @@ __all__ = [
     "Window",
     "choose",
     "compare",
+    "compile_kernels",
     "cost",
     "dr_ns",
+    "estimate_propensities",
     "evaluate",
     "exploration_cost",
     "grid_runs",

@@ -51,7 +51,7 @@ def unused_parameters(policies: Iterable[str], parameters: Iterable[str]) -> lis
 
 
 def _taken(name: str) -> tuple[str, ...]:
-    return (*REGISTRY[name].model_parameters, *REGISTRY[name].explorer_parameters)
+    return tuple(each.name for each in REGISTRY[name].parameters)
 
 
 def check_policies(assigned: Mapping[str, Parameters], seed: int) -> None:

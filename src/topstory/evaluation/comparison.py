@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from topstory.evaluation.exploration import (
     exploration_cost,
     total_bucket,
 )
+from topstory.evaluation.replays.delay import known_events
 from topstory.evaluation.replays.logged import logged_bucket
 from topstory.evaluation.replays.prepared_log import prepared
 from topstory.evaluation.replays.replay import check_size, replay_unwarned
@@ -25,13 +27,8 @@ from topstory.evaluation.replays.warm_start import WarmStart, start_of
 from topstory.evaluation.result import Result
 from topstory.evaluation.uncertainty.lift import Lift, lift
 from topstory.evaluation.uncertainty.mean_bucket import MeanBucket
-from topstory.evaluation.uncertainty.repeats import (
-    REPEATS,
-    Estimate,
-    check_repeats,
-    mean_lift,
-    mean_relative_ctr,
-)
+from topstory.evaluation.uncertainty.paths import check_repeats, default_repeats, too_few_paths
+from topstory.evaluation.uncertainty.repeats import Estimate, mean_lift, mean_relative_ctr
 from topstory.evaluation.uncertainty.simultaneous import Claim, simultaneous_lifts
 from topstory.evaluation.uncertainty.winner import shrunk_relative_ctrs
 from topstory.events import EventLog
@@ -72,6 +69,16 @@ class Comparison:
     def bucket(self, policy: str, bucket: str = "deployment") -> MeanBucket:
         """`deployment`, `learning` or `total` over all seeds of a policy."""
         return self._buckets[policy, bucket]
+
+    @property
+    def too_few_seeds(self) -> bool:
+        """Whether paths that fail now and then would not be seen, so that intervals may be short.
+
+        That is so with fewer than ten seeds on a log whose articles hardly change: what a path
+        misses at first, it may miss to the end.
+        """
+        pool = float(self.log.pool_sizes[self.log.pool].mean())
+        return too_few_paths(self.seeds, len(self.log.article_ids), pool)
 
     def lift(self, policy: str, bucket: str = "deployment") -> Lift | None:
         """How much more a policy earned than the baseline; None if that was not replayed too."""
@@ -206,11 +213,13 @@ def compare(
     prior: Prior | None = None,
     size: float = 1.0,
     seed: int = 0,
-    repeats: int = REPEATS,
+    repeats: int | None = None,
     learning_share: float = LEARNING_SHARE,
     progress: Progress | None = None,
     expected: ExpectedPayoffs | None = None,
     baseline: str | None = None,
+    delay: float | str | timedelta = 0,
+    batch: int = 1,
     **parameters: float | None,
 ) -> Comparison:
     """Replay several policies on one log, and put what they earned side by side.
@@ -226,12 +235,15 @@ def compare(
         seed: the first one, of the policies and of the replays.
         repeats: how many seeds to run and average: `seed`, `seed + 1`, …. One run is one learning
             path, and another one may earn much more or less; intervals tell only with two or more.
+            By default 3, and up to 20 for logs of fewer than 500,000 events.
         learning_share: the share of visits that learn, in totals over both buckets.
         progress: called with (what is done, events done, events in all), now and then.
         expected: what the events pay on average, if a simulator knows it: then results have true
             values too.
         baseline: what lifts are over: a policy, which is replayed too; or `"logged"`, what the log
             shows, whoever chose it. By default ε-greedy, if it is among the policies.
+        delay: how late payoffs come, as in `ts.replay`.
+        batch: learn every so many events, as in `ts.replay`.
         parameters: `alpha`, `epsilon`, `ridge`, …; each policy gets those that it takes.
 
     Warns:
@@ -255,13 +267,16 @@ def compare(
     check_log(log)
     check_size(size)
     check_policies(assigned, seed)
-    check_repeats(repeats)
+    if repeats is not None:
+        check_repeats(repeats)
     check_learning_share(learning_share)
     if not len(log):
         raise ValueError("the log has no events")
     warm = start_of(assigned, log, warm_from, prior)
     if warm is not None:
         log = warm.log
+    known = known_events(log, delay, batch)
+    repeats = default_repeats(len(log)) if repeats is None else repeats
     prepared(log, seed).warn()
     runs: dict[str, tuple[Result, ...]] = {}
     for name, own in assigned.items():
@@ -274,7 +289,7 @@ def compare(
             if not found:
                 # One event compiles the kernels, or loads them: the time measured is the replay's.
                 replay_unwarned(made, log[:1], 1.0, 0)
-            found.append(replay_unwarned(made, log, size, seed + path, follow, expected))
+            found.append(replay_unwarned(made, log, size, seed + path, follow, expected, known))
             warn_if_unlikely(name, found[-1].buckets, found[-1].uniformity)
         runs[name] = tuple(found)
     return Comparison(log, runs, warm, learning_share, baseline or BASELINE)

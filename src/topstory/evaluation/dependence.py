@@ -23,6 +23,7 @@ from topstory.kernels.compilation import Floats
 FADING = (0.2, 0.35, 0.5, 0.6, 0.7, 0.78, 0.84, 0.88, 0.91, 0.935, 0.955, 0.97, 0.98, 0.988, 0.993)
 LASTING_SHARES = (1.0, 0.6, 0.35, 0.2, 0.1)
 BETTER = 1.5  # log-likelihood by which dependence must explain the errors better
+SURE = 4.0  # and as it must, for a log to be called too short: chance alone does that 1 in 1,000
 PLAUSIBLE = 1.0  # log-likelihood that a plausible dependence may lack to the best
 FLATNESS = 0.8
 MIN_WAVES = 3
@@ -65,7 +66,8 @@ class Dependence(NamedTuple):
         used = max(int(known.waves[chosen]), MIN_WAVES)
         slow = float(waves[:used].mean()) / float(known.levels[chosen, used - 1])
         length = float(known.slowest[best])
-        return cls(False, slow * count, float(used), length, count / length < MIN_INDEPENDENT)
+        short = bool(fit[best] - fit[0] >= SURE and count / length < MIN_INDEPENDENT)
+        return cls(False, slow * count, float(used), length, short)
 
 
 class _Spectra(NamedTuple):

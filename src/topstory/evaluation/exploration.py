@@ -11,12 +11,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from topstory.evaluation.intervals import Interval, Variance, freedom, quantile, rate_errors
-from topstory.evaluation.intervals import variance as block_variance
-from topstory.evaluation.result import Bucket
-from topstory.evaluation.uncertainty.repeats import Estimate
-from topstory.kernels.compilation import Floats
-from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
+from topstory.evaluation.intervals import (
+    NOTHING_KNOWN,
+    Interval,
+    Variance,
+    clustered_variance,
+    quantile,
+    rate_errors,
+)
+from topstory.evaluation.result import ALL_LEVELS, Bucket, Levels
+from topstory.evaluation.uncertainty.paths import overlap, shared_luck
+from topstory.evaluation.uncertainty.repeats import Estimate, added
+from topstory.evaluation.visitor_groups import VisitorSums
+from topstory.kernels.scans.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
 
 LEARNING_SHARE = 0.1  # of visits that learn, unless the user says otherwise
 VISITS = 100_000  # that costs are told for
@@ -52,16 +59,20 @@ def total_bucket(deployment: Bucket, learning: Bucket, share: float = LEARNING_S
     0.058
     """
     check_learning_share(share)
-    parts = ((1 - share, deployment.sums), (share, learning.sums))
-    if any(not sums[:, TRIALS].sum() for weight, sums in parts if weight):
-        return replace(deployment, sums=np.zeros_like(deployment.sums))
-    mixed = np.zeros_like(deployment.sums)
-    for pair in ((TRIALS, PAYOFF), (WEIGHT, WEIGHTED_PAYOFF)):
-        for weight, sums in parts:
-            if weight:
-                mixed[:, pair] += weight * sums[:, pair] / sums[:, pair[0]].sum()
-        mixed[:, pair] *= sum(weight * sums[:, pair[0]].sum() for weight, sums in parts)
-    return replace(deployment, sums=mixed)
+    parts = ((1 - share, deployment.levels), (share, learning.levels))
+    if any(not levels[0][:, TRIALS].sum() for weight, levels in parts if weight):
+        return replace(deployment, sums=np.zeros_like(deployment.sums), visitors=None)
+    mixed = []
+    for level in range(len(deployment.levels)):
+        found = np.zeros_like(deployment.levels[level])
+        for pair in ((TRIALS, PAYOFF), (WEIGHT, WEIGHTED_PAYOFF)):
+            each = [(weight, levels[level][:, pair]) for weight, levels in parts if weight]
+            for weight, sums in each:
+                found[:, pair] += weight * sums / sums[:, 0].sum()
+            found[:, pair] *= sum(weight * sums[:, 0].sum() for weight, sums in each)
+        mixed.append(found)
+    visitors = VisitorSums(*mixed[1:]) if len(mixed) == ALL_LEVELS else None
+    return replace(deployment, sums=mixed[0], visitors=visitors)
 
 
 def exploration_cost(
@@ -69,34 +80,36 @@ def exploration_cost(
 ) -> ExplorationCost:
     """From both buckets of each run of a policy: the same seeds in the same order."""
     check_learning_share(share)
-    pairs = [(d.sums, one.sums) for d, one in zip(deployment, learning, strict=True)]
+    pairs = [(d.levels, one.levels) for d, one in zip(deployment, learning, strict=True)]
     scale = VISITS * share
-    value = _difference(*(np.sum(sums, axis=0) for sums in zip(*pairs, strict=True)))
-    return ExplorationCost(share, Estimate(scale * value, _scaled(_interval(pairs, value), scale)))
+    value = _difference(*map(added, zip(*pairs, strict=True)))
+    interval = _interval(pairs, value, overlap(deployment))
+    return ExplorationCost(share, Estimate(scale * value, _scaled(interval, scale)))
 
 
-def _difference(deployment: Floats, learning: Floats) -> float:
+def _difference(deployment: Levels, learning: Levels) -> float:
     rates = [
         float(sums[:, PAYOFF].sum() / sums[:, TRIALS].sum()) if sums[:, TRIALS].sum() else np.nan
-        for sums in (deployment, learning)
+        for sums in (deployment[0], learning[0])
     ]
     return rates[0] - rates[1]
 
 
-def _interval(pairs: Sequence[tuple[Floats, Floats]], value: float) -> Interval:
-    """Clicks, block by block, and the learning path, seed by seed."""
-    ours, theirs = (np.sum(sums, axis=0) for sums in zip(*pairs, strict=True))
-    if value != value or int((ours[:, TRIALS] > 0).sum()) < 2:
-        return Interval(float("nan"), float("nan"))
-    errors = rate_errors(ours[:, TRIALS], ours[:, PAYOFF])
-    errors = errors - rate_errors(theirs[:, TRIALS], theirs[:, PAYOFF])
-    shares = (
-        ours[:, TRIALS] / ours[:, TRIALS].sum() + theirs[:, TRIALS] / theirs[:, TRIALS].sum()
-    ) / 2
-    found = Variance(float(block_variance(shares, errors)), float(freedom(shares)))
+def _interval(pairs: Sequence[tuple[Levels, Levels]], value: float, shared: float) -> Interval:
+    """Clicks, block by block, visitors, and the learning path, seed by seed."""
+    ours, theirs = map(added, zip(*pairs, strict=True))
+    if value != value or int((ours[0][:, TRIALS] > 0).sum()) < 2:
+        return NOTHING_KNOWN
+    parts = []
+    for a, b in zip(ours, theirs, strict=False):
+        errors = rate_errors(a[:, TRIALS], a[:, PAYOFF]) - rate_errors(b[:, TRIALS], b[:, PAYOFF])
+        shares = (a[:, TRIALS] / a[:, TRIALS].sum() + b[:, TRIALS] / b[:, TRIALS].sum()) / 2
+        parts.append((shares, errors))
+    found = clustered_variance(*parts)
     apart = [each for pair in pairs if (each := _difference(*pair)) == each]
     if len(apart) > 1:
-        found += Variance(float(np.var(apart, ddof=1)) / len(apart), len(apart) - 1)
+        luck = float(np.var(apart, ddof=1)) / len(apart) * shared_luck(len(apart), shared)
+        found += Variance(luck, len(apart) - 1)
     half = quantile(found.freedom, 0.95) * found.value**0.5
     return Interval(value - half, value + half)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from topstory.evaluation.off_policy.estimators.registry import estimator_called
 from topstory.evaluation.off_policy.estimators.weighted_events import WeightedEvents
+from topstory.evaluation.off_policy.evaluate import warn_if_not_uniform
 from topstory.evaluation.off_policy.judging import Judge
 from topstory.evaluation.off_policy.targets import target_of
 from topstory.evaluation.off_policy.value import PolicyValue, Quantity
@@ -17,6 +18,7 @@ from topstory.evaluation.off_policy.weights import weighted
 from topstory.events import EventLog
 from topstory.events.columns.visitors import Visitors
 from topstory.policies.log_learner import learn_log
+from topstory.policies.registry import REGISTRY
 from topstory.policies.registry import policy as policy_called
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 NO_FEATURES = "no features"  # every context is the constant alone
 ESTIMATOR = "snips"
+POLICIES = ("linucb-disjoint", "linucb-hybrid")
+REPLAY, OFF_POLICY = "replay", "off-policy"
 Progress = Callable[[str, float, float], object]
 
 
@@ -36,17 +40,23 @@ class FeatureChoice:
     values: dict[str, PolicyValue]  # by method, the best first; lifts are over no features
     lead: Quantity | None  # of the best over the second; None: there is no other
     refused: dict[str, str]  # methods that could not be fitted, and why
-    policy: str
+    policies: dict[str, str]  # by method: the one that made most of its features
+    judged_by: str  # replay, or off-policy where articles were not shown uniformly
     fitted_events: int
     judged_events: int
     covers: str  # which randomness the intervals cover
+
+    @property
+    def policy(self) -> str:
+        """The policy that made most of the best features."""
+        return self.policies[self.method]
 
 
 def choose_features(
     log: EventLog,
     methods: Iterable[str] | None = None,
     *,
-    policy: str = "linucb-disjoint",
+    policy: str | Iterable[str] = POLICIES,
     fit_share: float = 0.5,
     template: FeatureBuilder | None = None,
     seed: int = 0,
@@ -54,19 +64,24 @@ def choose_features(
 ) -> FeatureChoice:
     """Choose how to make features of a raw log.
 
-    Each method is fitted on the first part of the log; so is a policy with its features, on all
-    events of that part. Its greedy choices are then valued on the rest, off-policy (`snips`), on
-    the same events: so differences between methods have intervals. The best is fitted again,
-    on the whole log. The log must be uniform, or have propensities.
+    Each method is fitted on the first part of the log; so is each policy with its features, on all
+    events of that part. Its greedy choices are then valued on the rest (`snips`), on the same
+    events: so differences between methods have intervals. With a uniform log that is a replay: the
+    events count where the policy shows what was shown. With propensities it is off-policy: they
+    count by how likely that was. A method counts by the policy that makes most of it. The best is
+    fitted again, on the whole log.
 
     Args:
         log: has raw profiles of users, and of articles if there are any.
         methods: to be tried; None: all.
-        policy: the name of a policy with contexts.
+        policy: the name of a policy with contexts, or several.
         fit_share: the first part of the log.
         template: has the parameters of the methods, such as `FeatureBuilder(support=0.05)`.
         seed: of the policy.
         progress: called with (what is being done, methods done, methods in all).
+
+    Warns:
+        NotUniformWarning: the log has no propensities, and its articles were not shown uniformly.
 
     >>> import topstory as ts
     >>> random = np.random.default_rng(0)
@@ -99,7 +114,13 @@ def choose_features(
     if not 0 < cut < len(log):
         raise ValueError(f"a log of {len(log)} events cannot be divided into two parts")
     first, rest = log[:cut], log[cut:]
-    judged = {NO_FEATURES: _judged(policy, _bare(first), _bare(rest), seed)}
+    warn_if_not_uniform(rest)
+    wanted = [policy] if isinstance(policy, str) else list(policy)
+    for each in wanted:
+        if each not in REGISTRY:
+            raise ValueError(f"no policy is called {each!r}: {', '.join(REGISTRY)}")
+    bare = _judged(wanted[0], _bare(first), _bare(rest), seed)
+    judged = {(NO_FEATURES, wanted[0]): bare}
     refused: dict[str, str] = {}
     base = FeatureBuilder() if template is None else template
     for number, name in enumerate(names):
@@ -108,27 +129,39 @@ def choose_features(
         builder = clone(base).set_params(method=name)
         try:
             builder.fit(first)
-            judged[name] = _judged(policy, builder.apply(first), builder.apply(rest), seed)
+            parts = builder.apply(first), builder.apply(rest)
         except ValueError as error:
             refused[name] = str(error)
-    tried = [name for name in names if name in judged]
-    if not tried:
+            continue
+        for each in wanted:
+            if REGISTRY[each].model.article_features and parts[0].features is None:
+                continue  # there is nothing that articles could share
+            judged[name, each] = _judged(each, *parts, seed)
+        if not any(tried == name for tried, _ in judged):
+            refused[name] = f"articles have no features, which {wanted[0]} needs"
+    if len(judged) == 1:
         listed = "; ".join(f"{name}: {why}" for name, why in refused.items())
         raise ValueError(f"no method could be fitted: {listed}")
     estimator = estimator_called(ESTIMATOR)
-    judge = Judge(rest, judged, {name: estimator.fitted(each) for name, each in judged.items()})
-    found = {name: judge.value(name, NO_FEATURES) for name in tried}
-    order = sorted(found, key=lambda name: -found[name].value.value)
-    best = order[0]
+    labels = {pair: " × ".join(pair) for pair in judged}
+    events = {labels[pair]: each for pair, each in judged.items()}
+    judge = Judge(rest, events, {name: estimator.fitted(each) for name, each in events.items()})
+    alone = labels[NO_FEATURES, wanted[0]]
+    found = {pair: judge.value(labels[pair], alone) for pair in judged if pair[0] != NO_FEATURES}
+    order = sorted(found, key=lambda pair: -found[pair].value.value)
+    leaders = sorted({pair[0]: pair for pair in reversed(order)}.values(), key=order.index)
+    best = leaders[0]
     if progress is not None:
-        progress(f"{best}, on the whole log", len(names), len(names))
+        progress(f"{best[0]}, on the whole log", len(names), len(names))
+    second = labels[leaders[1]] if len(leaders) > 1 else None
     return FeatureChoice(
-        builder=clone(base).set_params(method=best).fit(log),
-        method=best,
-        values={name: found[name] for name in order},
-        lead=judge.value(best, order[1]).lift if len(order) > 1 else None,
+        builder=clone(base).set_params(method=best[0]).fit(log),
+        method=best[0],
+        values={pair[0]: found[pair] for pair in leaders},
+        lead=None if second is None else judge.value(labels[best], second).lift,
         refused=refused,
-        policy=policy,
+        policies=dict(leaders),
+        judged_by=REPLAY if rest.recorded_propensity is None else OFF_POLICY,
         fitted_events=len(first),
         judged_events=len(rest),
         covers=judge.covers(),

@@ -10,15 +10,24 @@ is Student's, with the degrees of freedom that match this estimate's own varianc
 For payoffs 0 and 1 it is Wilson's with the number of trials that would have this variance,
 c(1−c)/variance, so that it stays within [0, 1] and holds for few clicks and none. A ratio of two
 rates is compared block by block, on the logarithm.
+
+Blocks that depend on one another tell less (`evaluation.dependence`). That is measured on the log
+itself, all of whose articles were shown at random: a policy's own rate rises as it learns, which is
+no dependence of hours. What lasts in the log's rate adds to the variance of a policy's, in
+proportion; where the log is too short for it, nothing is known. Where visitors return, what they
+add to the variance beyond their blocks comes from sums over groups of visitors
+(`evaluation.visitor_groups`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
 
+from topstory.evaluation.dependence import Dependence
 from topstory.kernels.compilation import Floats
 
 
@@ -79,6 +88,54 @@ class Variance(NamedTuple):
 
 
 NO_VARIANCE = Variance(0.0, 1.0)
+TOO_SHORT = Variance(float("inf"), 1.0)  # rates change so slowly that the log tells nothing
+Part = tuple[Floats, Floats]  # shares of clusters, and what each adds to the error
+
+
+def clustered_variance(
+    blocks: Part, groups: Part | None = None, cells: Part | None = None
+) -> Variance:
+    """Of an estimate: by independent blocks, and what visitors add to that.
+
+    >>> clustered_variance((np.full(4, 0.25), np.array([1.0, -1.0, 1.0, -1.0]))).freedom
+    3.0
+    """
+    shares, errors = blocks
+    found = Variance(float(variance(shares, errors)), float(freedom(shares)))
+    if groups is None or cells is None:
+        return found
+    own = float(variance(*groups)) - float(variance(*cells))
+    return found + Variance(max(0.0, own), float(freedom(groups[0])))
+
+
+Rates = tuple[Floats, Floats]  # trials and payoff, of clusters
+
+
+def rate_variance(
+    blocks: Rates, visitors: tuple[Rates, Rates] | None = None, log: Rates | None = None
+) -> Variance:
+    """Of Σpayoff/Σtrials, from sums by block; and by group of visitors, and bin of cells.
+
+    `log` has the sums by block of the log itself, whose dependence is added.
+
+    >>> hours = np.full(120, 50.0), np.repeat(np.random.default_rng(0).random(4), 30)
+    >>> rate_variance(hours, log=hours) == TOO_SHORT
+    True
+    """
+    parts = [blocks, *(visitors or ())]
+    found = clustered_variance(*((t / t.sum(), rate_errors(t, p)) for t, p in parts))
+    if log is None or log[1].sum() <= 0:
+        return found
+    trials, payoff = (each[log[0] > 0] for each in log)
+    errors = rate_errors(trials, payoff)
+    seen = Dependence.of(errors)
+    lasting = seen.variance - float(variance(trials / trials.sum(), errors))
+    if seen.independent or lasting <= 0:
+        return found
+    if seen.too_short:
+        return TOO_SHORT
+    ratio = (blocks[1].sum() / blocks[0].sum()) / (payoff.sum() / trials.sum())
+    return Variance(found.value + float(ratio) ** 2 * lasting, min(found.freedom, seen.freedom))
 
 
 def rate_interval(
@@ -88,8 +145,10 @@ def rate_interval(
     level: float,
     count: float | None = None,
     path: Variance = NO_VARIANCE,
+    visitors: tuple[Rates, Rates] | None = None,
+    log: Rates | None = None,
 ) -> Interval:
-    """The interval of Σpayoff/Σtrials, from sums by block.
+    """The interval of Σpayoff/Σtrials, from sums by block; nothing if the log is too short.
 
     Args:
         trials: sums of trials, or of their weights.
@@ -98,6 +157,8 @@ def rate_interval(
         level: such as 0.95.
         count: the number of trials, if `trials` are weights.
         path: the variance of the rate between learning paths, which blocks do not show.
+        visitors: the same sums by group of visitors, and by bin of cells; None: none returned.
+        log: the sums by block of the log itself; None: its blocks count as independent.
 
     >>> low, high = rate_interval(np.full(50, 100.0), np.tile([2.0, 4.0], 25), True, 0.95)
     >>> round(low, 4), round(high, 4)
@@ -106,14 +167,16 @@ def rate_interval(
     if int((trials > 0).sum()) < 2:
         return NOTHING_KNOWN
     total = float(trials.sum())
-    rate, shares = float(payoff.sum()) / total, trials / total
-    blocks = float(variance(shares, rate_errors(trials, payoff)))
+    rate = float(payoff.sum()) / total
+    found = rate_variance((trials, payoff), visitors, log)
+    if found == TOO_SHORT:
+        return NOTHING_KNOWN
     # All blocks alike, or no click at all, say nothing of the variance: take independent trials'.
     known = total if count is None else count
     alone = rate * (1 - rate) / known
-    if binary and blocks <= 1e-9 * alone:
-        blocks = alone
-    spread, degrees = Variance(blocks, float(freedom(shares))) + path
+    if binary and found.value <= 1e-9 * alone:
+        found = Variance(alone, found.freedom)
+    spread, degrees = found + path
     reach = quantile(degrees, level)
     if not binary:
         half = reach * spread**0.5
@@ -134,14 +197,6 @@ def wilson(rate: float, trials: float, reach: float) -> Interval:
     return Interval(max(0.0, middle - half), min(1.0, middle + half))
 
 
-def ratio_interval(
-    trials: Floats, payoff: Floats, base_trials: Floats, base_payoff: Floats, level: float
-) -> Interval:
-    """The interval of one rate divided by another, both from sums over the same blocks."""
-    ratio = log_ratio(trials, payoff, base_trials, base_payoff)
-    return NOTHING_KNOWN if ratio is None else ratio.interval(level)
-
-
 class LogRatio(NamedTuple):
     """The logarithm of a ratio of rates, its variance, and the degrees of freedom of that."""
 
@@ -156,15 +211,21 @@ class LogRatio(NamedTuple):
 
 
 def log_ratio(
-    trials: Floats, payoff: Floats, base_trials: Floats, base_payoff: Floats
+    ours: Rates, theirs: Rates, visitors: Sequence[tuple[Rates, Rates]] | None = None
 ) -> LogRatio | None:
-    """One rate divided by another, both from sums over the same blocks; None: too little paid."""
+    """One rate divided by another, both from sums over the same blocks; None: too little paid.
+
+    `visitors` has both sums by group of visitors, and both by bin of cells.
+    """
+    (trials, payoff), (base_trials, base_payoff) = ours, theirs
     blocks = int(((trials > 0) | (base_trials > 0)).sum())
     if blocks < 2 or payoff.sum() <= 0 or base_payoff.sum() <= 0:
         return None
     rate, base = payoff.sum() / trials.sum(), base_payoff.sum() / base_trials.sum()
-    errors = rate_errors(trials, payoff) / rate - rate_errors(base_trials, base_payoff) / base
-    shares = (trials / trials.sum() + base_trials / base_trials.sum()) / 2
-    return LogRatio(
-        float(np.log(rate / base)), float(variance(shares, errors)), float(freedom(shares))
-    )
+    parts = [_ratio_part(*each, rate, base) for each in ((ours, theirs), *(visitors or ()))]
+    return LogRatio(float(np.log(rate / base)), *clustered_variance(*parts))
+
+
+def _ratio_part(ours: Rates, theirs: Rates, rate: float, base: float) -> Part:
+    errors = rate_errors(*ours) / rate - rate_errors(*theirs) / base
+    return (ours[0] / ours[0].sum() + theirs[0] / theirs[0].sum()) / 2, errors

@@ -9,11 +9,21 @@ from typing import Any
 import numpy as np
 
 from topstory.evaluation.blocks import HOUR, Blocks
-from topstory.evaluation.intervals import Interval, rate_interval, ratio_interval
+from topstory.evaluation.intervals import (
+    NOTHING_KNOWN,
+    TOO_SHORT,
+    Interval,
+    LogRatio,
+    Rates,
+    log_ratio,
+    rate_interval,
+    rate_variance,
+)
+from topstory.evaluation.visitor_groups import VisitorSums
 from topstory.events import Rejection, Uniformity
 from topstory.html_table import html_table
 from topstory.kernels.compilation import Floats
-from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
+from topstory.kernels.scans.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
 
 
 @dataclass(frozen=True)
@@ -30,6 +40,10 @@ class Window:
         return self.payoff / self.trials if self.trials else float("nan")
 
 
+ALL_LEVELS = 3
+Levels = tuple[Floats, ...]  # sums by block; and by group of visitors, and by bin of cells
+
+
 @dataclass(frozen=True, repr=False)
 class Bucket:
     """One bucket's outcome: its trials, what they paid, and how sure that is.
@@ -43,6 +57,8 @@ class Bucket:
     log_sums: Floats  # (blocks, 4) the same of the log itself
     blocks: Blocks
     binary: bool
+    visitors: VisitorSums | None = None  # None: no visitor is known to have returned
+    log_visitors: VisitorSums | None = None
 
     @property
     def trials(self) -> int:
@@ -85,25 +101,43 @@ class Bucket:
         return self.interval_at(0.95)
 
     def interval_at(self, level: float) -> Interval:
-        """The interval of the CTR at another level."""
-        return rate_interval(self.sums[:, TRIALS], self.sums[:, PAYOFF], self.binary, level)
+        """The interval of the CTR at another level; nan where the log is too short for one."""
+        sums = _columns(self.sums, TRIALS, PAYOFF)
+        of_visitors = visitor_columns(self.visitors, TRIALS, PAYOFF)
+        log = _columns(self.log_sums, TRIALS, PAYOFF)
+        return rate_interval(*sums, self.binary, level, visitors=of_visitors, log=log)
+
+    @property
+    def too_short(self) -> bool:
+        """Whether CTRs change so slowly that this log says nothing of those of other days."""
+        if int((self.sums[:, TRIALS] > 0).sum()) < 2:
+            return False
+        ours, log = (_columns(each, TRIALS, PAYOFF) for each in (self.sums, self.log_sums))
+        return rate_variance(ours, log=log) == TOO_SHORT
 
     @property
     def weighted_interval(self) -> Interval:
         """The 95 % interval of the pool-weighted CTR."""
-        weights, payoff = self.sums[:, WEIGHT], self.sums[:, WEIGHTED_PAYOFF]
-        return rate_interval(weights, payoff, self.binary, 0.95, self.trials)
+        sums = _columns(self.sums, WEIGHT, WEIGHTED_PAYOFF)
+        of_visitors = visitor_columns(self.visitors, WEIGHT, WEIGHTED_PAYOFF)
+        log = _columns(self.log_sums, WEIGHT, WEIGHTED_PAYOFF)
+        return rate_interval(*sums, self.binary, 0.95, self.trials, visitors=of_visitors, log=log)
 
     @property
     def relative_interval(self) -> Interval:
         """The 95 % interval of the relative CTR."""
-        return ratio_interval(
-            self.sums[:, TRIALS],
-            self.sums[:, PAYOFF],
-            self.log_sums[:, TRIALS],
-            self.log_sums[:, PAYOFF],
-            0.95,
-        )
+        found = log_ratio_of(self.levels, self.log_levels)
+        return NOTHING_KNOWN if found is None else found.interval(0.95)
+
+    @property
+    def levels(self) -> Levels:
+        """Sums by block and, where visitors return, by group of them and by bin of cells."""
+        return _levels(self.sums, self.visitors)
+
+    @property
+    def log_levels(self) -> Levels:
+        """The same of the log itself."""
+        return _levels(self.log_sums, self.log_visitors)
 
     def over_time(self, hours: float = 1) -> list[Window]:
         """The CTR over time, in windows of so many hours.
@@ -120,7 +154,8 @@ class Bucket:
 
     def __repr__(self) -> str:
         low, high = self.interval
-        return f"<Bucket: {self.trials:,} trials, CTR {self.ctr:.4f} [{low:.4f}, {high:.4f}]>"
+        rate = "CTR" if self.binary else "payoff"
+        return f"<Bucket: {self.trials:,} trials, {rate} {self.ctr:.4f} [{low:.4f}, {high:.4f}]>"
 
 
 @dataclass(frozen=True)
@@ -211,6 +246,32 @@ class Result:
             for name, bucket in self.buckets.items()
         ]
         return html_table(f"Result: {self.policy!r}, {self.events:,} events", names, rows)
+
+
+def log_ratio_of(ours: Levels, theirs: Levels) -> LogRatio | None:
+    """The ratio of two rates, from a bucket's sums and another's over the same clusters."""
+    pairs = [
+        (_columns(a, TRIALS, PAYOFF), _columns(b, TRIALS, PAYOFF))
+        for a, b in zip(ours, theirs, strict=False)
+    ]
+    return log_ratio(*pairs[0], pairs[1:] if len(pairs) == ALL_LEVELS else None)
+
+
+def visitor_columns(
+    visitors: VisitorSums | None, trials: int, payoff: int
+) -> tuple[Rates, Rates] | None:
+    """By group of visitors, and by bin of cells."""
+    if visitors is None:
+        return None
+    return _columns(visitors.groups, trials, payoff), _columns(visitors.cells, trials, payoff)
+
+
+def _levels(sums: Floats, visitors: VisitorSums | None) -> Levels:
+    return (sums,) if visitors is None else (sums, visitors.groups, visitors.cells)
+
+
+def _columns(sums: Floats, trials: int, payoff: int) -> Rates:
+    return sums[:, trials], sums[:, payoff]
 
 
 def _ratio(rate: float, base: float) -> float:

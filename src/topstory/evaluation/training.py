@@ -21,7 +21,11 @@ import numpy as np
 
 from topstory.engines import Engine
 from topstory.engines import engine as named_engine
-from topstory.evaluation.replays.prepared_log import NotUniformWarning, check_range
+from topstory.evaluation.replays.prepared_log import (
+    NotUniformWarning,
+    check_range,
+    warn_if_estimated,
+)
 from topstory.evaluation.replays.replay import replay
 from topstory.evaluation.result import Result
 from topstory.events import EventLog
@@ -225,6 +229,9 @@ class _Run:
         return np.minimum(weights, MAX_WEIGHT)
 
     def _warn(self, log: EventLog) -> None:
+        if self.weights == PROPENSITY and not self.warned:
+            self.warned = True
+            warn_if_estimated(log.propensity_estimate, stacklevel=5)
         uniform = log.recorded_propensity is None or self.weights == PROPENSITY
         if uniform or self.warned or isinstance(self.policy.model, LinearModel):
             return

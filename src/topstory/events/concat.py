@@ -15,6 +15,7 @@ from topstory.events.columns.exact import ExactValues, join_exact
 from topstory.events.columns.pools import Indices, PoolTable, pool_keys, pools_of_keys
 from topstory.events.columns.positions import position_type
 from topstory.events.columns.times import Times
+from topstory.events.columns.varying import VaryingNumbers, join_varying
 from topstory.events.columns.visitors import join_visitors
 from topstory.events.log import EventLog
 from topstory.feature_identity import same_feature_model
@@ -34,6 +35,12 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
     model = same_feature_model(named)
     articles, article_maps = _merge_articles([log.article_table for log in logs])
     pools, pool_maps = _merge_pools([log.pool_table for log in logs], article_maps)
+    event_numbers = {log.event_numbers for log in logs}
+    if len(event_numbers) > 1:
+        raise ValueError(
+            "the logs' contexts differ in how many numbers are of the event: "
+            f"{sorted(event_numbers)}; only logs with the same features can be one log"
+        )
     propensity = None
     if any(log.recorded_propensity is not None for log in logs):
         propensity = np.concatenate([log.propensity for log in logs])
@@ -51,6 +58,9 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
         exact=_join_exact(logs),
         feature_model=model,
         decisions=_join_decisions(logs),
+        event_numbers=event_numbers.pop(),
+        varying=_join_varying(logs),
+        propensity_estimate=next((e for e in (log.propensity_estimate for log in logs) if e), None),
     )
 
 
@@ -60,6 +70,11 @@ def _join_decisions(logs: Sequence[EventLog]) -> Table | None:
     from topstory.events.columns.decisions import join_decisions
 
     return join_decisions([(log.decisions, len(log)) for log in logs])
+
+
+def _join_varying(logs: Sequence[EventLog]) -> VaryingNumbers | None:
+    parts = [(log.varying, log.pool_sizes[log.pool]) for log in logs if log.varying is not None]
+    return join_varying(parts) if parts else None
 
 
 def _join_exact(logs: Sequence[EventLog]) -> ExactValues | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, overload
 
@@ -13,13 +13,15 @@ import numpy.typing as npt
 from topstory.events.columns.array_record import ArrayRecord, blocks
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.checks import Mask, row_numbers
-from topstory.events.columns.contexts import Contexts, context, take_contexts
+from topstory.events.columns.contexts import Contexts, context
 from topstory.events.columns.exact import ExactValues
 from topstory.events.columns.pools import Indices, PoolTable
-from topstory.events.columns.propensity import is_uniform, uniform
+from topstory.events.columns.propensity import uniform
 from topstory.events.columns.times import TimeLike, Times, parse_time
+from topstory.events.columns.varying import VaryingNumbers
 from topstory.events.columns.visitors import Visitors
 from topstory.events.event import Event, event_of
+from topstory.events.rows import take_rows
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -84,6 +86,12 @@ class EventLog(ArrayRecord):
     feature_model: str | None = None
     # What a service recorded of each decision (columns/decisions.py); None: nothing.
     decisions: Table | None = None
+    # How many numbers of a context are of the event, not of its user: the last before the constant.
+    event_numbers: int = 0
+    # Those of them that differ between the articles of a pool; None: none does.
+    varying: VaryingNumbers | None = None
+    # How the propensities were estimated; None: they were not, but recorded or taken as uniform.
+    propensity_estimate: str | None = None
 
     @classmethod
     def from_arrays(
@@ -195,9 +203,11 @@ class EventLog(ArrayRecord):
             return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
         when = "untimed" if self.times is None else self.times.span()
+        clicks = ((self.payoff == 0) | (self.payoff == 1)).all()
         return (
             f"<EventLog: {count(len(self), 'event')}, {count(len(self.article_ids), 'article')}, "
-            f"{count(len(self.pool_table), 'pool')}, {when}, CTR {self.ctr:.4f}>"
+            f"{count(len(self.pool_table), 'pool')}, {when}, "
+            f"{'CTR' if clicks else 'payoff'} {self.ctr:.4f}>"
         )
 
     @property
@@ -216,7 +226,7 @@ class EventLog(ArrayRecord):
         columns: list[Any] = [self.users, self.pool, self.position, self.payoff]
         columns += [self.recorded_propensity, None if self.times is None else self.times.ticks]
         columns += [self.pool_offsets, self.pool_members, self.features]
-        columns += [self.article_profiles, self.profiles, self.exact, self.decisions]
+        columns += [self.article_profiles, self.profiles, self.exact, self.decisions, self.varying]
         if self.visitors is not None:
             columns += [self.visitors.number, self.visitors.contexts]
         return sum(column.nbytes for column in columns if column is not None)
@@ -315,6 +325,19 @@ class EventLog(ArrayRecord):
         """(d,) the context of event i, dense."""
         return context(self.users, i) if self.exact is None else self.exact.users[i].copy()
 
+    def contexts(self, i: int) -> npt.NDArray[np.float64]:
+        """(d,) the context of event i, or (K, d) one for each article of its pool, if they differ.
+
+        It is what a policy's `choose` takes.
+        """
+        shared = self.context(i)
+        if self.varying is None:
+            return shared
+        start, width = int(self.varying.starts[i]), self.varying.width
+        rows = np.repeat(shared[np.newaxis], self.pool_sizes[self.pool[i]], axis=0)
+        rows[:, -1 - width : -1] = self.varying.values[start : start + len(rows)]
+        return rows
+
     @overload
     def __getitem__(self, rows: int | np.integer[Any]) -> Event: ...
 
@@ -331,9 +354,9 @@ class EventLog(ArrayRecord):
         if isinstance(rows, slice):
             start, stop, step = rows.indices(len(self))
             if step == 1:
-                return self._take(slice(start, max(start, stop)))
-            return self._take(np.arange(start, stop, step))
-        return self._take(row_numbers(rows, len(self)))
+                return take_rows(self, slice(start, max(start, stop)))
+            return take_rows(self, np.arange(start, stop, step))
+        return take_rows(self, row_numbers(rows, len(self)))
 
     def between(self, start: TimeLike | None = None, end: TimeLike | None = None) -> EventLog:
         """The events with start <= time < end; None leaves that side open."""
@@ -342,8 +365,8 @@ class EventLog(ArrayRecord):
         bounds = (None if edge is None else parse_time(edge) for edge in (start, end))
         rows = np.flatnonzero(self.times.within(*bounds))
         if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
-            return self._take(slice(int(rows[0]), int(rows[-1]) + 1))
-        return self._take(rows)
+            return take_rows(self, slice(int(rows[0]), int(rows[-1]) + 1))
+        return take_rows(self, rows)
 
     def split(self, at: float | TimeLike) -> tuple[EventLog, EventLog]:
         """An earlier and a later part: one to learn on, one to judge on.
@@ -398,39 +421,3 @@ class EventLog(ArrayRecord):
 
     def __iter__(self) -> Iterator[Event]:
         return (event_of(self, i) for i in range(len(self)))
-
-    def _take(self, rows: slice | npt.NDArray[np.intp]) -> EventLog:
-        propensity = self.recorded_propensity
-        pool = self.pool[rows]
-        return replace(
-            self,
-            users=take_contexts(self.users, rows),
-            pool=pool,
-            position=self.position[rows],
-            payoff=self.payoff[rows],
-            recorded_propensity=None if propensity is None else propensity[rows],
-            times=None if self.times is None else self.times[rows],
-            visitors=None if self.visitors is None else self.visitors[rows],
-            recorded_count=self._recorded_among(rows, pool),
-            exact=None if self.exact is None else self.exact[rows],
-            decisions=self._decisions_of(rows),
-        )
-
-    def _decisions_of(self, rows: slice | npt.NDArray[np.intp]) -> Table | None:
-        if self.decisions is None:
-            return None
-        from topstory.events.columns.decisions import take_decisions
-
-        return take_decisions(self.decisions, rows)
-
-    def _recorded_among(
-        self, rows: slice | npt.NDArray[np.intp], pool: npt.NDArray[np.int32]
-    ) -> int | None:
-        """At least this many: which events lack a propensity is not kept, but theirs is uniform."""
-        if self.recorded_count is None or self.recorded_count == len(self):
-            return None if self.recorded_count is None else len(pool)
-        lacking = len(self) - self.recorded_count
-        if self.recorded_propensity is not None:
-            alike = is_uniform(self.recorded_propensity[rows], pool, self.pool_table)
-            lacking = min(lacking, int(alike.sum()))
-        return max(0, len(pool) - lacking)

@@ -10,7 +10,7 @@ from topstory.kernels.choice import probabilities
 from topstory.kernels.compilation import Floats
 from topstory.kernels.explorers.bounds import Bounds
 
-WORK = 3  # numbers for each article that a kernel's `work` has room for
+WORK = 24  # numbers for each article that a kernel's `work` has room for
 
 
 @dataclass(frozen=True)

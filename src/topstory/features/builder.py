@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -15,12 +16,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from topstory.engines import Engine, engine
 from topstory.events import EventLog
+from topstory.events.columns.profiles import as_profiles
 from topstory.features.clustering.fit import Groups
 from topstory.features.clustering.fitted_side import FittedSide
 from topstory.features.clustering.projection import PLAIN, WEIGHTED
 from topstory.features.encoding.categories import Sparse
 from topstory.features.encoding.encoder import Threshold
-from topstory.features.fields.profile_encoder import BINS, SCALED
+from topstory.features.event.declared import EventFeatures
+from topstory.features.event.of_log import (
+    check_events,
+    published_field,
+    with_event_features,
+    without_field,
+)
+from topstory.features.fields.profile_encoder import check_numbers
 from topstory.features.fields.text import COMPONENTS
 from topstory.features.methods.method import RawProfiles, Regress, Settings
 from topstory.features.methods.registry import CLUSTERS, METHODS, NEED_NO_ARTICLES
@@ -63,8 +72,14 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         method: "clusters" as above; "direct": the profile itself, one-hot and scaled; "pca": its
             principal components, ten or as many as `components` says; "bilinear": the regression's
             log-odds of a click on each cluster of articles.
-        numbers: how numbers and dates are encoded: "scaled" or "bins"; None: as suits the method.
+        numbers: how numbers and dates are encoded: "scaled", "bins" or "splines"; None: as suits
+            the method.
         text: how many numbers a field of text becomes.
+        event: features that change with the event: any of hour_of_day, weekday, position,
+            age_hours and seen_before. They come last in a context, before the constant.
+        published: the field of articles' profiles that says when one came out, for age_hours;
+            None: their only date.
+        timezone: whose hours and weekdays count.
 
     >>> import topstory as ts
     >>> random = np.random.default_rng(0)
@@ -89,6 +104,7 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
     means_: Floats  # (clusters, D) of φ_u in each cluster, if there are any
     sizes_: Floats  # (clusters,) its users
     histogram_: npt.NDArray[np.int64]  # of users' largest memberships
+    event_: EventFeatures  # none, if no features of events were asked for
     unknown: Counter[str]  # by field: how often it held a category that is not known
 
     def __init__(
@@ -111,6 +127,9 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         method: str = CLUSTERS,
         numbers: str | None = None,
         text: int = COMPONENTS,
+        event: Sequence[str] = (),
+        published: str | None = None,
+        timezone: str = "UTC",
     ) -> None:
         self.clusters = clusters
         self.article_clusters = article_clusters
@@ -130,6 +149,9 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.numbers = numbers
         self.text = text
+        self.event = event
+        self.published = published
+        self.timezone = timezone
 
     def fit(self, log: EventLog, progress: Callable[[Step], None] | None = None) -> FeatureBuilder:
         """Learn from a raw log of random exploration.
@@ -140,6 +162,8 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         """
         self._check()
         visitors = raw_visitors(log, self._needs_articles)
+        columns = () if log.decisions is None else tuple(log.decisions.column_names)
+        self._check_events(log.times is not None, columns, visitors.ids)
 
         def regress(users: Sparse, articles: Floats) -> BilinearLogistic:
             shown = log.shown_index
@@ -170,7 +194,8 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             progress: called after each iteration, or batch.
         """
         self._check(passes)
-        source, profiles, article_profiles = raw_folder(folder, self._needs_articles)
+        source, profiles, article_profiles, ids = raw_folder(folder, self._needs_articles)
+        self._check_events(source.contents.timed, source.contents.decisions, ids)
 
         def regress(users: Sparse, articles: Floats) -> BilinearLogistic:
             model = self.regression()
@@ -201,7 +226,10 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         first = next(iter(parts()), None)
         if first is None:
             raise ValueError("there are no parts, so there is nothing to fit")
-        profiles = raw_visitors(first, self._needs_articles).profiles
+        visitors = raw_visitors(first, self._needs_articles)
+        profiles = visitors.profiles
+        columns = () if first.decisions is None else tuple(first.decisions.column_names)
+        self._check_events(first.times is not None, columns, visitors.ids)
 
         def regress(users: Sparse, articles: Floats) -> BilinearLogistic:
             events = partial(events_of, parts)
@@ -214,12 +242,20 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
 
         Args:
             log: identifies its visitors, and has raw profiles of users and articles.
-            keep_profiles: whether the new log has them too.
+            keep_profiles: whether the new log has them too. Not with features of events: each
+                event has a context of its own then.
         """
         check_is_fitted(self)
         described = hasattr(self, "article_side_")
         contexts = self.users(raw_visitors(log, described).profiles)
         features = self.articles(log.article_profiles) if described else None
+        if self.event_:
+            if keep_profiles:
+                raise ValueError(
+                    "raw profiles cannot be kept with features of events: each event has a context "
+                    "of its own; keep the raw log beside the new one"
+                )
+            return with_event_features(log, self.event_, contexts, features, self.identity)
         return with_features(log, contexts, features, keep_profiles, self.identity)
 
     def users(self, profiles: Any) -> npt.NDArray[np.float32]:
@@ -230,7 +266,11 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
 
     def articles(self, profiles: Any) -> Floats:
         """(A, m) the features of articles, from a table of raw profiles."""
-        return self._side("article_side_").many(engine(self.engine), profiles, self.unknown)
+        side = self._side("article_side_")
+        field = self.event_.published
+        if field is not None:
+            profiles = without_field(as_profiles("profiles", profiles), field)
+        return side.many(engine(self.engine), profiles, self.unknown)
 
     def user(self, profile: Mapping[str, Any]) -> Floats:
         """(d,) the context of one user, from a dict: field -> value.
@@ -244,7 +284,10 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
 
     def article(self, profile: Mapping[str, Any]) -> Floats:
         """(m,) the features of one article, likewise."""
-        return self._side("article_side_").one(profile, self.unknown)
+        side, field = self._side("article_side_"), self.event_.published
+        if field is not None and field in profile:
+            profile = {name: value for name, value in profile.items() if name != field}
+        return side.one(profile, self.unknown)
 
     def segments(self, profiles: Any) -> npt.NDArray[np.intp]:
         """(V,) the closest cluster of each user: the segments of the `seg` policies (§5.3 III)."""
@@ -278,7 +321,8 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         """
         from topstory.features.identity import identity_of
 
-        return identity_of(self._side("user_side_"), getattr(self, "article_side_", None))
+        users = self._side("user_side_")
+        return identity_of(users, getattr(self, "article_side_", None), self.event_)
 
     def _side(self, name: str) -> FittedSide:
         # Not check_is_fitted first: it would take most of the time of one profile.
@@ -328,8 +372,17 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             check_articles(articles[model.shown_ > 0])
             return model
 
+        declared = self._declared()
+        field = published_field(declared, raw.articles)
+        declared = replace(declared, published=field)
+        raw = raw._replace(articles=without_field(raw.articles, field))
+        if self._needs_articles and raw.articles is None:
+            raise ValueError(
+                f"method {self.method} needs profiles of articles, and {field} is all that they "
+                "have; direct and pca do without"
+            )
         found = METHODS[self.method](settings, raw, checked)
-        self.learn(found.users, found.articles, found.model, found.groups)
+        self.learn(found.users, found.articles, found.model, found.groups, declared)
         return self
 
     def learn(
@@ -338,6 +391,7 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         articles: FittedSide | None,
         model: BilinearLogistic | None,
         groups: Groups | None,
+        event: EventFeatures | None = None,
     ) -> None:
         """Set what was learned elsewhere. There are no attributes for what there is not."""
         made = {
@@ -352,7 +406,15 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
             if value is not None:
                 setattr(self, name, value)
+        self.event_ = event or EventFeatures(())
         self.unknown = Counter()
+
+    def _declared(self) -> EventFeatures:
+        return EventFeatures.of(self.event, self.published, self.timezone)
+
+    def _check_events(self, timed: bool, columns: tuple[str, ...], ids: Any | None) -> None:
+        known = ids is None or ids.null_count < len(ids)
+        check_events(self._declared(), timed, columns, known)
 
     def _memberships(self, profiles: Any) -> npt.NDArray[np.float32]:
         if self.method != CLUSTERS:
@@ -365,8 +427,9 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         if self.method not in METHODS:
             known = ", ".join(METHODS)
             raise ValueError(f"method must be one of {known}, got {self.method!r}")
-        if self.numbers not in (None, SCALED, BINS):
-            raise ValueError(f"numbers must be {SCALED} or {BINS}, got {self.numbers!r}")
+        if self.numbers is not None:
+            check_numbers(self.numbers)
+        self._declared()
         if self.text < 1:
             raise ValueError(f"text must be at least 1 number, got {self.text!r}")
         if self.distances not in (WEIGHTED, PLAIN):

@@ -53,6 +53,10 @@ class TriedMethod(msgspec.Struct, frozen=True):
     lift: float | None  # over the same policy without features: 0.1 is 10 % more
     lift_interval: tuple[float, float] | None
     refused: str = ""  # why it could not be fitted
+    policy: str = ""  # that made most of its features
+    lead: float | None = None  # of the best over the second
+    lead_interval: tuple[float, float] | None = None
+    judged_by: str = ""  # replay, or off-policy
 
 
 class FeatureReport(msgspec.Struct, frozen=True):
@@ -82,6 +86,7 @@ class FeatureReport(msgspec.Struct, frozen=True):
     above_four_fifths: float | None
     method: str = "clusters"
     identity: str = ""
+    event_numbers: tuple[str, ...] = ()  # of a context, by name: those that change with the event
     tried: tuple[TriedMethod, ...] = ()  # by the method auto, the best first
 
 
@@ -100,8 +105,8 @@ def describe(builder: FeatureBuilder, tried: tuple[TriedMethod, ...] = ()) -> Fe
 
     return FeatureReport(
         format="topstory-features",
-        version=2,
-        dimension=users.membership_map.dimension,
+        version=3,
+        dimension=users.membership_map.dimension + len(builder.event_.columns),
         article_features=0 if articles is None else articles.membership_map.dimension,
         distances=builder.distances,
         raw_user_features=users.encoder.n_features_out_,
@@ -122,6 +127,7 @@ def describe(builder: FeatureBuilder, tried: tuple[TriedMethod, ...] = ()) -> Fe
         above_four_fifths=above(0.8),
         method=builder.method,
         identity=builder.identity,
+        event_numbers=builder.event_.columns,
         tried=tried,
     )
 

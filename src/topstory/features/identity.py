@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from topstory.features.clustering.fitted_side import FittedSide
 from topstory.features.encoding.encoder import Encoder
+from topstory.features.event.declared import EventFeatures
 
 LENGTH = 16  # hexadecimal digits
 DESCRIBES = frozenset({"support", "dropped", "explained", "why"})  # what a field only reports
 
 
-def identity_of(users: FittedSide, articles: FittedSide | None) -> str:
+def identity_of(users: FittedSide, articles: FittedSide | None, event: EventFeatures) -> str:
     """The identity of a fitted model, from its two sides.
 
     How it was fitted does not count, nor does what only describes it: the parameters, the loss,
@@ -42,6 +43,8 @@ def identity_of(users: FittedSide, articles: FittedSide | None) -> str:
         for array in (*arrays.values(), to_features.weights, to_features.bias):
             digest.update(repr(array.shape).encode())
             digest.update(np.ascontiguousarray(array, "<f8").tobytes())
+    if event:
+        digest.update(json.dumps(event.described(), sort_keys=True).encode())
     return digest.hexdigest()[:LENGTH]
 
 

@@ -14,6 +14,7 @@ from topstory.events import EventLog
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.visitors import Visitors
 from topstory.events.folder.stream import RawFolder, Visits
+from topstory.events.log import check_log
 from topstory.features.regression.event_blocks import BLOCK_EVENTS
 from topstory.features.regression.labels import check_clicks
 from topstory.kernels.compilation import Floats
@@ -21,6 +22,7 @@ from topstory.kernels.compilation import Floats
 
 def raw_visitors(log: EventLog, articles: bool = True) -> Visitors:
     """The log's visitors; ValueError unless it has raw profiles of users, and of `articles`."""
+    check_log(log)
     if log.visitors is None or log.visitors.profiles is None:
         raise _no_profiles("users")
     if articles and log.article_profiles is None:
@@ -30,8 +32,8 @@ def raw_visitors(log: EventLog, articles: bool = True) -> Visitors:
 
 def raw_folder(
     folder: str | PathLike[str], described: bool = True
-) -> tuple[RawFolder, Any, Any | None]:
-    """A log's folder, and the raw profiles of its users and articles.
+) -> tuple[RawFolder, Any, Any | None, Any | None]:
+    """A log's folder, the raw profiles of its users and articles, and who the users are, if known.
 
     ValueError if there are none of users, or none of articles where they must be `described`.
     """
@@ -42,7 +44,7 @@ def raw_folder(
         raise _no_profiles("articles")
     if not source.contents.events:
         check_clicks(np.empty(0))
-    return source, users.profiles, articles.profiles
+    return source, users.profiles, articles.profiles, users.ids
 
 
 def visits_of(source: RawFolder) -> Iterator[Visits]:

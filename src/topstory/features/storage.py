@@ -17,6 +17,7 @@ from topstory.features.clustering.memberships import MembershipMap
 from topstory.features.clustering.soft_clusters import SoftClusters
 from topstory.features.encoding.categories import Categories
 from topstory.features.encoding.encoder import Encoder
+from topstory.features.event.declared import EventFeatures
 from topstory.features.fields.profile_encoder import ProfileEncoder
 from topstory.features.regression.bilinear import BilinearLogistic
 from topstory.features.regression.early_stopping import HELD_OUT, Step
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _SEAL = Seal(
     kind="feature model",
     key="builder",
-    version=2,
+    version=3,
     writer="FeatureBuilder.save",
     format="topstory-features",
 )
@@ -41,9 +42,11 @@ def save(builder: FeatureBuilder, path: str | PathLike[str]) -> None:
     parameters = dict(builder.get_params())
     if isinstance(parameters["engine"], Engine):
         parameters["engine"] = parameters["engine"].name
+    parameters["event"] = list(parameters["event"])
     described: dict[str, Any] = {
         "parameters": parameters,
         "users": _describe(builder.user_side_, "users", arrays),
+        "event": builder.event_.described(),
     }
     if hasattr(builder, "article_side_"):
         described["articles"] = _describe(builder.article_side_, "articles", arrays)
@@ -76,13 +79,17 @@ def load(path: str | PathLike[str]) -> FeatureBuilder:
 def _build(described: dict[str, Any], arrays: Arrays) -> FeatureBuilder:
     from topstory.features.builder import FeatureBuilder
 
-    builder = FeatureBuilder(**described["parameters"])
+    parameters = described["parameters"]
+    parameters["event"] = tuple(parameters.get("event", ()))
+    builder = FeatureBuilder(**parameters)
     articles = described.get("articles")
     builder.learn(
         _side(described["users"], "users", arrays),
         None if articles is None else _side(articles, "articles", arrays),
         _model(builder.regression(), described.get("model"), arrays),
         Groups(*(arrays[name] for name in Groups._fields)) if "means" in arrays else None,
+        # Version 2 had no features of events.
+        EventFeatures.restored(described["event"]) if "event" in described else None,
     )
     return builder
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Floats, Slots, compiled
+from topstory.kernels.contexts import Dense, load
 from topstory.kernels.explorers.explorer import distribute, draw
 from topstory.kernels.models.model import comparable, enter, estimate, width
 from topstory.kernels.randomness import priority, stream
@@ -25,6 +26,26 @@ def score(state: Any, x: Any, segment: int, slots: Slots, estimates: Floats, wid
         if np.isnan(estimates[j]) or np.isnan(widths[j]):
             unusable = j
     return unusable
+
+
+@compiled
+def score_all(
+    state: Any,
+    room: Dense,
+    contexts: Floats,
+    segments: Slots,
+    slots: Slots,
+    estimates: Floats,
+    widths: Floats,
+) -> int:
+    """`score` for each of many users: (n, pool) estimates and widths. No segments: there is one."""
+    for t in range(contexts.shape[0]):
+        x = load(contexts, t, room)
+        segment = segments[t] if segments.shape[0] else 0
+        unusable = score(state, x, segment, slots, estimates[t], widths[t])
+        if unusable >= 0:
+            return unusable
+    return -1
 
 
 @compiled
@@ -55,6 +76,27 @@ def choose(
             chosen = j
     distribute(rule, estimates, widths, trials, scores, work)
     return chosen, scores[chosen]
+
+
+@compiled
+def choose_all(
+    rule: Any,
+    estimates: Floats,
+    widths: Floats,
+    keys: NDArray[np.uint64],
+    seed: np.uint64,
+    first: int,
+    trials: int,
+    scores: Floats,
+    work: Floats,
+    places: Slots,
+    propensities: Floats,
+) -> None:
+    """`choose` for each of many users, whose decisions have the numbers from `first` on."""
+    for t in range(places.shape[0]):
+        places[t], propensities[t] = choose(
+            rule, estimates[t], widths[t], keys, seed, first + t, trials, scores, work
+        )
 
 
 @compiled

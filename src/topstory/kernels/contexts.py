@@ -37,6 +37,30 @@ class SparseRows(NamedTuple):
     indices: NDArray[np.int32]
 
 
+class PerArticle(NamedTuple):
+    """One context whose last numbers before the constant depend on the article."""
+
+    values: Floats
+    unroll: tuple[int, ...]
+    room: Floats
+    table: NDArray[np.float32]  # (pairs, k) those numbers
+    row: int  # of the first article of the pool
+    places: NDArray[np.int32]  # (slots,) the place of each article in the pool
+
+
+class PerArticleRows(NamedTuple):
+    """The contexts of many events, and for each article of their pools the numbers that differ."""
+
+    rows: Any  # (n, d) with the numbers of the article that was shown
+    table: NDArray[np.float32]  # (pairs, k)
+    starts: NDArray[np.int64]  # (n,) the row of the first article of the pool
+    pool: NDArray[np.int32]  # (n,)
+    offsets: NDArray[np.int64]  # (pools + 1,)
+    slots: NDArray[np.int32]  # pool p holds slots[offsets[p]:offsets[p + 1]]
+    places: NDArray[np.int32]  # (slots,) of the articles of the current pool
+    current: NDArray[np.int64]  # (1,) the pool that `places` is filled in for
+
+
 def unrolling(length: int) -> tuple[int, ...]:
     """`length` entries, a number that kernels know when compiled; none if they are many."""
     return (0,) * length if length <= UNROLLED_UP_TO else ()
@@ -62,19 +86,62 @@ def _load(contexts: Any, t: Any, room: Any) -> Any:
     def sparse(contexts: Any, t: Any, room: Any) -> Any:
         return Sparse(contexts.indices[contexts.indptr[t] : contexts.indptr[t + 1]])
 
-    return sparse if isinstance(contexts, types.NamedTuple) else dense
+    def per_article(contexts: Any, t: Any, room: Any) -> Any:
+        p = contexts.pool[t]
+        if p != contexts.current[0]:
+            first = contexts.offsets[p]
+            for j in range(first, contexts.offsets[p + 1]):
+                contexts.places[contexts.slots[j]] = j - first
+            contexts.current[0] = p
+        for i in range(room.values.shape[0]):
+            room.values[i] = contexts.rows[t, i]
+        return PerArticle(
+            room.values,
+            room.unroll,
+            room.room,
+            contexts.table,
+            contexts.starts[t],
+            contexts.places,
+        )
+
+    if not isinstance(contexts, types.NamedTuple):
+        return dense
+    return per_article if contexts.instance_class is PerArticleRows else sparse
 
 
-def rolled(x: Any) -> Any:
-    """The same context for loops that are not unrolled: they are compiled once for every d."""
+def aimed(x: Any, a: int) -> Any:
+    """The context with article a's own numbers, where they depend on it."""
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(aimed, inline=True)
+def _aimed(x: Any, a: Any) -> Any:
+    def per_article(x: Any, a: Any) -> Any:
+        width = x.table.shape[1]
+        first, row = x.values.shape[0] - 1 - width, x.row + x.places[a]
+        for i in range(width):
+            x.values[first + i] = x.table[row, i]
+        return Dense(x.values, x.unroll, x.room)
+
+    return per_article if x.instance_class is PerArticle else lambda x, a: x
+
+
+def rolled(x: Any, a: int) -> Any:
+    """Article a's context for loops that are not unrolled: they are compiled once for every d."""
     raise NotImplementedError("called from kernels only")
 
 
 @specialised(rolled, inline=True)
-def _rolled(x: Any) -> Any:
+def _rolled(x: Any, a: Any) -> Any:
+    def per_article(x: Any, a: Any) -> Any:
+        found = aimed(x, a)
+        return Dense(found.values, (), found.room)
+
     if x.instance_class is Sparse:
-        return lambda x: x
-    return lambda x: Dense(x.values, (), x.room)
+        return lambda x, a: x
+    if x.instance_class is PerArticle:
+        return per_article
+    return lambda x, a: Dense(x.values, (), x.room)
 
 
 def linear(v: Floats, a: int, x: Any) -> float:
@@ -102,6 +169,8 @@ def _linear(v: Any, a: Any, x: Any) -> Any:
             total += v[a, x.on[i]]
         return total
 
+    if x.instance_class is PerArticle:
+        return lambda v, a, x: linear(v, a, aimed(x, a))
     if x.instance_class is Sparse:
         return sparse
     return unrolled if len(x[1]) else dense
@@ -147,6 +216,8 @@ def _quadratic(S: Any, a: Any, x: Any) -> Any:
             total += half
         return max(2.0 * total, 0.0)
 
+    if x.instance_class is PerArticle:
+        return lambda S, a, x: quadratic(S, a, aimed(x, a))
     if x.instance_class is Sparse:
         return sparse
     return unrolled if len(x[1]) else dense

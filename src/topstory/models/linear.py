@@ -125,6 +125,14 @@ class LinearModel(Model):
     def _exact(self) -> bool:
         """Whether inverses are exact enough for what was learned."""
 
+    def fade(self, factor: float) -> None:
+        """As in every model; the prior is weighed anew no later than it would have been."""
+        adapts = self.state is not None and self.adapts and not self.factored
+        due = self.state.tally[UNTIL_CHECK] if adapts else 0.0
+        super().fade(factor)
+        if adapts and not self.factored:
+            self.state.tally[UNTIL_CHECK] = due
+
     # -- adapting --
 
     def weigh(self) -> None:

@@ -33,6 +33,7 @@ class Model(ABC):
     scored: tuple[str, ...]  # those that scoring reads
     inverses: tuple[tuple[str, str], ...] = ()  # fields of matrices, and of their inverses
     learns: ClassVar[bool] = True  # whether trials change it
+    additive: ClassVar[bool] = True  # whether what it learned is a sum over trials
     segmented: ClassVar[bool] = False  # whether users may be in several segments
     prior: Prior | None = None  # where it starts, if not where the paper does
     folds: int = 0  # of the log, whose sums the model is given; 0: it needs none
@@ -98,6 +99,18 @@ class Model(ABC):
         Both are (articles, folds); event t is in the fold t % folds.
         """
 
+    @property
+    def kernel_state(self) -> Any:
+        """The state as kernels take it."""
+        return self.state
+
+    def expected(self, scores: Floats, widths: Floats) -> tuple[Floats, Floats]:
+        """What kernels score by, and its widths, on the payoff's scale."""
+        return scores, widths
+
+    def check_payoffs(self, least: float, most: float) -> None:
+        """Raise ValueError if the model does not take payoffs between these."""
+
     def room(self, dimension: int) -> Dense:
         """A buffer for one context, in the form that the model's kernels take."""
         return scratch(dimension)
@@ -129,6 +142,16 @@ class Model(ABC):
     def take(self, sums: ArticleSums) -> None:
         """Know this instead of what was learned before; the articles in it must be known."""
         raise TypeError(f"what the {self.name} model learned is no sum over trials")
+
+    def fade(self, factor: float) -> None:
+        """Let what was learned count for less: `factor` times as much, and the prior for more."""
+        if self.state is not None:
+            self.take(self.sums().times(factor))
+
+    @property
+    def leans(self) -> bool:
+        """Whether a user's segment is the largest number of the context."""
+        return False
 
     @property
     def compiles(self) -> bool:

@@ -62,6 +62,11 @@ class Segmented(AverageModel):
         """The assignment, if one was given."""
         return () if self._assignment is None else ("assignment",)
 
+    @property
+    def leans(self) -> bool:
+        """Yes, unless there is an assignment."""
+        return self._assignment is None
+
     def _segment_count(self, dimension: int) -> int:
         return self._segments or max(1, dimension - 1)
 

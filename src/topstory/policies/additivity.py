@@ -48,7 +48,8 @@ def with_prior(policy: Policy, changes: dict[str, Any]) -> Policy:
     if policy.model.dimension is not None:
         model.see(policy.model.dimension)
         know(model, policy.model.sums())
-    twin = Policy(model, policy.explorer, policy.seed)
+    twin = Policy(model, policy.explorer, policy.seed, policy.half_life)
+    twin.tick = policy.tick
     twin.decisions, twin.trials = policy.decisions, policy.trials
     known = [("the policy", policy.feature_model), ("the prior", twin.feature_model)]
     twin.feature_model = same_feature_model(known) or policy.feature_model or twin.feature_model
@@ -67,6 +68,15 @@ def _introduce(model: Model, other: Model) -> None:
 def _check(one: Policy, other: Policy) -> None:
     if not isinstance(other, Policy):
         raise TypeError(f"a policy is merged with another policy, got {other!r}")
+    if not (one.model.additive and other.model.additive):
+        raise TypeError(
+            f"what the {one.model.name} model learned is no sum over trials: what a trial teaches "
+            "depends on those before it"
+        )
+    if one.half_life is not None or other.half_life is not None:
+        raise ValueError(
+            "policies with a half-life cannot be merged: each counts its trials by its own clock"
+        )
     if one.model.name != other.model.name:
         raise ValueError(
             f"a {one.model.name} model cannot be merged with a {other.model.name} model: they "

@@ -29,6 +29,7 @@ class Parameter:
     required: bool = False
     symbol: str = ""  # in reports: ε
     grid: tuple[float, ...] = ()  # the values that tuning tries
+    plural: str = ""  # of an option of `topstory study` that sets the grid
     scales: int = 0  # with the payoff's unit: 1 as much, -1 inversely, 0 not at all
     sets: str = ""  # the parameter that it stands for: only one of the two can be given
 
@@ -79,6 +80,14 @@ class ExplorerEntry:
         return self.load().of(**{k: v for k, v in parameters.items() if k in names})
 
 
+HALF_LIFE = Parameter(
+    "half_life",
+    "hours after which a trial counts half",
+    metavar="H",
+    served=False,  # nothing moves the clock of a policy that is served
+)
+
+
 @dataclass(frozen=True)
 class PolicyEntry:
     """A policy: the paper's name for it, its model and its explorer."""
@@ -92,7 +101,12 @@ class PolicyEntry:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """What it takes besides a seed."""
-        return (*self.model.parameters, *self.explorer.parameters)
+        return (*self.model.parameters, *self.explorer.parameters, *self.common)
+
+    @property
+    def common(self) -> tuple[Parameter, ...]:
+        """What every policy takes that learns."""
+        return (HALF_LIFE,) if self.explorer.parameters else ()
 
     @property
     def model_parameters(self) -> tuple[str, ...]:

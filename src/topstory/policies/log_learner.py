@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.models.model import learn_trials, learn_weighted
-from topstory.models.contexts import dense_rows, kernel_rows
+from topstory.models.contexts import check_segments, dense_rows, kernel_rows
 from topstory.models.model import Model
+from topstory.policies.half_life import even_parts, ticks_of
 from topstory.policies.policy import Policy
 
 CHUNK_EVENTS = 1 << 16  # between two reports of progress, and two chances to stop
@@ -31,6 +32,8 @@ def learn_log(
     """
     policy.use_feature_model(log.feature_model, "the log")
     model = policy.model
+    check_segments(model, log)
+    model.check_payoffs(*payoff_range(log))
     slots = model.add_all(log.articles)
     model.see(log.dimension)
     if not model.compiles:
@@ -39,8 +42,8 @@ def learn_log(
     shown = slots[log.shown_index]
     users = log.users if log.exact is None else log.exact.users
     payoff = log.payoff if log.exact is None else log.exact.payoff
-    for start in range(0, len(log), CHUNK_EVENTS):
-        stop, done = min(start + CHUNK_EVENTS, len(log)), start
+    for start, stop in _parts(policy, log):
+        done = start
         segments = model.segments(users, start, stop)
         while done < stop:
             rest = (shown[done:stop], users, done, segments[done - start :], payoff[done:stop])
@@ -50,6 +53,24 @@ def learn_log(
         policy.trials += stop - start
         if progress is not None:
             progress(stop - start)
+
+
+def _parts(policy: Policy, log: EventLog) -> Iterator[tuple[int, int]]:
+    """Chunks of the log; with a half-life such as are in one tick, to which the clock is moved."""
+    ticks = None if policy.half_life is None else ticks_of(log, policy.half_life)
+    for first in range(0, len(log), CHUNK_EVENTS):
+        last = min(first + CHUNK_EVENTS, len(log))
+        if ticks is None:
+            yield first, last
+            continue
+        for start, stop in even_parts(ticks[first:last]):
+            policy.advance_to(int(ticks[first + start]))
+            yield first + start, first + stop
+
+
+def payoff_range(log: EventLog) -> tuple[float, float]:
+    """The least and the largest payoff; 0 and 0 if there is none."""
+    return float(log.payoff.min(initial=0.0)), float(log.payoff.max(initial=0.0))
 
 
 def _learned(
@@ -65,9 +86,9 @@ def _learned(
     room = model.room(users.shape[1])
     if weights is None:
         rows = kernel_rows(users)
-        return learn_trials(model.state, slots, rows, start, segments, room, payoff)
+        return learn_trials(model.kernel_state, slots, rows, start, segments, room, payoff)
     dense = dense_rows(users, start, start + len(slots))
-    return learn_weighted(model.state, slots, dense, segments, room, payoff, weights)
+    return learn_weighted(model.kernel_state, slots, dense, segments, room, payoff, weights)
 
 
 def _learn_in_python(
@@ -82,7 +103,10 @@ def _learn_in_python(
             f"{policy} asks a function for its offsets, so it cannot learn weighted events; give "
             "the offsets as a table"
         )
-    for event in log:
+    ticks = None if policy.half_life is None else ticks_of(log, policy.half_life)
+    for t, event in enumerate(log):
+        if ticks is not None:
+            policy.advance_to(int(ticks[t]))
         policy.learn(event.user, event.shown, event.payoff)
         if progress is not None:
             progress(1)

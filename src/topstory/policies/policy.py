@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events.columns.times import TimeLike
 from topstory.explorers import Explorer, Greedy
 from topstory.explorers.explorer import WORK
 from topstory.feature_identity import same_feature_model
@@ -25,6 +26,8 @@ from topstory.models.input_range import (
     in_range,
     payoff_in_range,
 )
+from topstory.policies.batches import as_users, blocks, choose_all, score_all
+from topstory.policies.half_life import check_half_life, faded, tick_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,9 @@ class Policy:
         model: estimates an article's payoff for a user.
         explorer: chooses, given the model's estimates and widths.
         seed: a whole number >= 0.
+        half_life: hours after which a trial counts half; None: all count alike for ever. Such a
+            policy has a clock, which `advance` moves; replay and training move it by the log's
+            times.
 
     >>> import topstory as ts
     >>> policy = Policy(ts.DisjointLinear(), ts.UpperConfidence(0.5), seed=0)
@@ -60,8 +66,14 @@ class Policy:
     (array([0.627, 0.   ]), array([0.792, 1.296]))
     """
 
-    def __init__(self, model: Model, explorer: Explorer, seed: int = 0) -> None:
+    def __init__(
+        self, model: Model, explorer: Explorer, seed: int = 0, half_life: float | None = None
+    ) -> None:
         check_seed(seed)
+        if half_life is not None and not model.learns:
+            raise ValueError(f"the {model.name} model learns nothing, so it has no half-life")
+        self.half_life = None if half_life is None else check_half_life(half_life)
+        self.tick: int | None = None  # of its clock, if it has a half-life
         self.model = model
         self.explorer = explorer
         self.seed = index(seed)
@@ -75,6 +87,7 @@ class Policy:
     def __repr__(self) -> str:
         prior = {} if self.model.prior is None else {"prior": self.model.prior}
         numbers = self.model.parameters() | prior | self.explorer.parameters()
+        numbers |= {} if self.half_life is None else {"half_life": self.half_life}
         numbers |= {"seed": self.seed}
         listed = ", ".join(f"{k}={v!r}" for k, v in numbers.items() if not isinstance(v, dict))
         return f"<Policy: {self.model.name} × {self.explorer.name}, {listed}>"
@@ -82,7 +95,13 @@ class Policy:
     # -- deciding --
 
     def choose(self, user: npt.ArrayLike, pool: Sequence[str]) -> Choice:
-        """Which article to show to this user: a decision."""
+        """Which article to show to this user: a decision.
+
+        Args:
+            user: (d,) the context; or (len(pool), d), one for each article, where some numbers
+                depend on the article, such as its age. All methods that score a pool take both.
+            pool: article ids.
+        """
         chosen = self._choose(user, pool, self.explorer)
         self.decisions += 1
         return chosen
@@ -94,7 +113,17 @@ class Policy:
         >>> [choice.article for choice in ts.policy("ucb").choose_all([[1.0], [1.0]], ["a"])]
         ['a', 'a']
         """
-        return [self.choose(user, pool) for user in _rows("users", users)]
+        rows, chosen = as_users(users), list[Choice]()
+        if self.model.callables():  # a function that must be asked for each user
+            return [self.choose(user, pool) for user in rows]
+        names = _named(pool)
+        slots = self.model.slots(names)
+        for part in blocks(rows, len(slots)):
+            scored = score_all(self, part, slots, names)
+            places, propensities = choose_all(self, slots, *scored)
+            self.decisions += len(part)
+            chosen += map(Choice, [pool[i] for i in places.tolist()], propensities.tolist())
+        return chosen
 
     def estimates_all(self, users: npt.ArrayLike, pool: Sequence[str]) -> Floats:
         """(n, len(pool)) the payoff to expect of each article for each of several users (n, d).
@@ -103,8 +132,15 @@ class Policy:
         >>> ts.policy("linucb-disjoint").estimates_all([[1.0], [1.0]], ["a", "b", "c"]).shape
         (2, 3)
         """
-        rows = _rows("users", users)
-        return np.array([self.estimates(user, pool) for user in rows]).reshape(-1, len(pool))
+        rows, names = as_users(users), _named(pool)
+        if self.model.callables():
+            return np.array([self.estimates(user, pool) for user in rows]).reshape(-1, len(pool))
+        slots = self.model.slots(names)
+        parts = [
+            self.model.expected(*score_all(self, part, slots, names))[0]
+            for part in blocks(rows, len(slots))
+        ]
+        return np.concatenate([np.empty((0, len(slots))), *parts])
 
     def greedy(self, user: npt.ArrayLike, pool: Sequence[str]) -> Choice:
         """What the deployment bucket would show: the best estimate. Not counted as a decision."""
@@ -127,14 +163,17 @@ class Policy:
 
     def estimates(self, user: npt.ArrayLike, pool: Sequence[str]) -> Floats:
         """(len(pool),) the payoff to expect of each article."""
-        return self._scored(user, pool)[1]
+        return self.model.expected(*self._scored(user, pool)[1:])[0]
 
     def widths(self, user: npt.ArrayLike, pool: Sequence[str]) -> Floats:
         """(len(pool),) how unsure each estimate is; infinite if nothing is known."""
-        return self._scored(user, pool)[2]
+        return self.model.expected(*self._scored(user, pool)[1:])[1]
 
     def scores(self, user: npt.ArrayLike, pool: Sequence[str]) -> Floats:
-        """(len(pool),) what the explorer compares: for an upper confidence bound, the bound."""
+        """(len(pool),) what the explorer compares: for an upper confidence bound, the bound.
+
+        Of a logistic model: log-odds.
+        """
         return self.explorer.scores(*self._scored(user, pool)[1:])
 
     def probabilities(self, user: npt.ArrayLike, pool: Sequence[str]) -> Floats:
@@ -142,25 +181,67 @@ class Policy:
         return self.explorer.probabilities(*self._scored(user, pool)[1:], self.trials)
 
     def _scored(self, user: npt.ArrayLike, pool: Sequence[str]) -> tuple[Slots, Floats, Floats]:
-        x = self._context(user)
         pool = _named(pool)
+        if np.ndim(user) == 2:
+            return self._scored_apart(user, pool)
+        x = self._context(user)
         slots = self.model.slots(pool)
         self.model.prepare(x.values, pool)
         estimates, widths = np.empty(len(slots)), np.empty(len(slots))
         segment = self.model.segment(x.values)
-        unusable = kernel.score(self.model.state, x, segment, slots, estimates, widths)
+        unusable = kernel.score(self.model.kernel_state, x, segment, slots, estimates, widths)
         if unusable >= 0:
             raise NotFiniteError(self, pool[unusable])
         return slots, estimates, widths
 
+    def _scored_apart(
+        self, contexts: npt.ArrayLike, pool: Sequence[str]
+    ) -> tuple[Slots, Floats, Floats]:
+        """The same with a context for each article."""
+        rows = np.asarray(contexts, np.float64)
+        if len(rows) != len(pool):
+            raise ValueError(
+                f"a pool of {len(pool)} articles needs as many contexts, or one for all; "
+                f"got {len(rows)}"
+            )
+        slots = self.model.slots(pool)
+        apart = [self._scored(row, [article]) for row, article in zip(rows, pool, strict=True)]
+        estimates = np.concatenate([each[1] for each in apart])
+        return slots, estimates, np.concatenate([each[2] for each in apart])
+
     # -- learning --
+
+    def advance(self, at: TimeLike) -> None:
+        """Move the clock of a policy with a half-life; it never goes back.
+
+        Args:
+            at: unix seconds, a datetime, or text such as `2009-05-01T12:00`.
+
+        >>> import topstory as ts
+        >>> policy = ts.policy("egreedy-disjoint", half_life=6)
+        >>> policy.advance("2009-05-01T00:00")
+        >>> policy.learn([1.0], "rain", payoff=1)
+        >>> policy.advance("2009-05-01T06:00")
+        >>> policy.estimates([1.0], ["rain"]).round(3)  # 0.5/(1 + 0.5)
+        array([0.333])
+        """
+        if self.half_life is not None:
+            self.advance_to(tick_of(at, self.half_life))
+
+    def advance_to(self, tick: int) -> None:
+        """The same by the number of the tick."""
+        if self.tick is not None and tick > self.tick:
+            self.model.fade(faded(tick - self.tick))
+            self._room = None  # the model may have changed its form
+        self.tick = tick if self.tick is None else max(tick, self.tick)
 
     def learn(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
         """Learn from a whole trial: the same as `shown`, then `paid`."""
         amount, article = payoff_in_range(payoff), _name(article)
+        self.model.check_payoffs(amount, amount)
         x, slot = self._context(user), self.model.add_if_new(article)
         self.model.prepare_trial(x.values, article)
-        while not learn(self.model.state, slot, x, self.model.segment(x.values), amount):
+        while not learn(self.model.kernel_state, slot, x, self.model.segment(x.values), amount):
             self.model.renew()
             x = self._context(user)
         self.trials += 1
@@ -170,21 +251,31 @@ class Policy:
         article = _name(article)
         x, slot = self._context(user), self.model.add_if_new(article)
         self.model.prepare_trial(x.values, article)
-        while not learn_shown(self.model.state, slot, x, self.model.segment(x.values)):
+        while not learn_shown(self.model.kernel_state, slot, x, self.model.segment(x.values)):
             self.model.renew()
             x = self._context(user)
         self.trials += 1
 
-    def paid(self, user: npt.ArrayLike, article: str, payoff: float) -> None:
+    def paid(
+        self,
+        user: npt.ArrayLike,
+        article: str,
+        payoff: float,
+        shown_at: TimeLike | None = None,
+    ) -> None:
         """The second half: a payoff. It may come late, in parts, and in any order.
 
-        KeyError if the article is not known, or no longer known.
+        With a half-life it counts as much as an impression of `shown_at` does by now; by default
+        of now. KeyError if the article is not known, or no longer known.
         """
         amount, article = payoff_in_range(payoff), _name(article)
+        self.model.check_payoffs(amount, amount)
+        if shown_at is not None and self.half_life is not None and self.tick is not None:
+            amount *= faded(max(0, self.tick - tick_of(shown_at, self.half_life)))
         if article not in self.model.roster:
             raise KeyError(f"article {article!r} is not known to this policy")
         x, slot = self._context(user), self.model.roster.slot(article)
-        learn_paid(self.model.state, slot, x, self.model.segment(x.values), amount)
+        learn_paid(self.model.kernel_state, slot, x, self.model.segment(x.values), amount)
 
     def add_article(self, article: str, features: npt.ArrayLike | None = None) -> None:
         """Add an article, with its features if it has any (m numbers, the constant included)."""
@@ -241,7 +332,8 @@ class Policy:
 
     def copy(self) -> Self:
         """An independent copy."""
-        twin = type(self)(self.model.copy(), self.explorer, self.seed)
+        twin = type(self)(self.model.copy(), self.explorer, self.seed, self.half_life)
+        twin.tick = self.tick
         twin.decisions, twin.trials = self.decisions, self.trials
         twin.feature_model = self.feature_model
         return twin
@@ -301,13 +393,6 @@ def _name(article: str) -> str:
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         return str(int(given))
     return article
-
-
-def _rows(what: str, users: npt.ArrayLike) -> Floats:
-    rows = np.asarray(users, np.float64)
-    if rows.ndim != 2:
-        raise ValueError(f"{what} must have a row for each user, (n, d); got shape {rows.shape}")
-    return rows
 
 
 def check_seed(seed: Any) -> None:

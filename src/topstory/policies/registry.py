@@ -10,13 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from topstory.policies.entries import ExplorerEntry, ModelEntry, Parameter, PolicyEntry
+from topstory.policies.entries import (
+    HALF_LIFE,
+    ExplorerEntry,
+    ModelEntry,
+    Parameter,
+    PolicyEntry,
+)
 
 if TYPE_CHECKING:
     from topstory.policies.policy import Policy
 
 _GREY = "#8b909a"
 _RIDGE = Parameter("ridge", "weight of each article's prior", metavar="R")
+_SHARED_RIDGE = Parameter(
+    "shared_ridge", "weight of the prior of the shared coefficients", metavar="R"
+)
+_RATE = Parameter("rate", "click rate before any trial", metavar="P")
 _PRIOR = Parameter("prior", "where it starts, learned from an earlier log by ts.fit_prior")
 _ALPHA = Parameter(
     "alpha",
@@ -24,6 +34,7 @@ _ALPHA = Parameter(
     metavar="A",
     symbol="α",
     grid=(0.03, 0.06, 0.1, 0.2, 0.4, 0.6, 1.0, 1.5),
+    plural="alphas",
     scales=1,
 )
 
@@ -90,14 +101,28 @@ _MODELS = (
         panel="hybrid",
         parameters=(
             _RIDGE,
-            Parameter(
-                "shared_ridge", "weight of the prior of the shared coefficients", metavar="R"
-            ),
+            _SHARED_RIDGE,
             _PRIOR,
         ),
         article_features=True,
         prior_colour="#8f1d4c",
         cost=3.0,  # measured at d = 6
+    ),
+    ModelEntry(
+        "logistic-disjoint",
+        "topstory.models.logistic_disjoint:LogisticDisjoint",
+        "#5aa7c9",
+        panel="logistic disjoint",
+        parameters=(_RIDGE, _RATE),
+    ),
+    ModelEntry(
+        "logistic-hybrid",
+        "topstory.models.logistic_hybrid:LogisticHybrid",
+        "#b07ad1",
+        panel="logistic hybrid",
+        parameters=(_RIDGE, _SHARED_RIDGE, _RATE),
+        article_features=True,
+        cost=3.0,
     ),
 )
 
@@ -126,6 +151,7 @@ _EXPLORERS = (
                 metavar="E",
                 symbol="ε",
                 grid=(0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5, 0.8),
+                plural="epsilons",
             ),
             Parameter(
                 "decay",
@@ -194,6 +220,56 @@ _EXPLORERS = (
         marker_colour="#8a5bd1",
         marker_name="Purple triangles",
     ),
+    ExplorerEntry(
+        "beta-thompson",
+        "topstory.explorers.beta_thompson:BetaThompson",
+        "Thompson sampling of click rates",
+        parameters=(
+            _ALPHA,
+            Parameter("successes", "clicks counted before an article's first trial"),
+            Parameter("failures", "trials without a click, counted before the first"),
+        ),
+        dash="1px,5px",
+        marker="diamond-open",
+        marker_colour="#1f9e83",
+        marker_name="Green diamonds",
+    ),
+    ExplorerEntry(
+        "log-upper-confidence",
+        "topstory.explorers.log_upper_confidence:LogUpperConfidence",
+        "UCB1",
+        parameters=(_ALPHA,),
+        dash="12px,3px",
+        marker_colour="#3f7fdb",
+        marker_name="Blue circles",
+    ),
+    ExplorerEntry(
+        "kl-upper-confidence",
+        "topstory.explorers.kl_upper_confidence:KLUpperConfidence",
+        "KL-UCB",
+        parameters=(_ALPHA,),
+        dash="12px,3px,1px,3px",
+        marker_colour="#3f7fdb",
+        marker_name="Blue circles",
+    ),
+    ExplorerEntry(
+        "epoch-greedy",
+        "topstory.explorers.epoch_greedy:EpochGreedy",
+        "epoch-greedy",
+        parameters=(
+            Parameter(
+                "epochs",
+                "after t trials about N·t^⅔ of them were drawn at random",
+                metavar="N",
+                grid=(0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0),
+            ),
+        ),
+        dash="4px,6px",
+        opacity=0.5,
+        marker="x-thin",
+        marker_colour="#e0483e",
+        marker_name="Red crosses",
+    ),
     ExplorerEntry("greedy", "topstory.explorers.greedy:Greedy", "greedy"),
     ExplorerEntry("uniform", "topstory.explorers.uniform:Uniform", "uniform"),
 )
@@ -220,6 +296,18 @@ REGISTRY: dict[str, PolicyEntry] = {
 } | {
     name: PolicyEntry(title, MODELS[model], EXPLORERS[explorer], in_paper=False)
     for name, title, model, explorer in (
+        ("ts", "ts", "context-free", "beta-thompson"),
+        ("ts-seg", "ts (seg)", "segmented", "beta-thompson"),
+        ("ucb1", "ucb1", "context-free", "log-upper-confidence"),
+        ("ucb1-seg", "ucb1 (seg)", "segmented", "log-upper-confidence"),
+        ("klucb", "kl-ucb", "context-free", "kl-upper-confidence"),
+        ("klucb-seg", "kl-ucb (seg)", "segmented", "kl-upper-confidence"),
+        ("epochgreedy-disjoint", "epoch-greedy (disjoint)", "disjoint", "epoch-greedy"),
+        ("epochgreedy-hybrid", "epoch-greedy (hybrid)", "hybrid", "epoch-greedy"),
+        ("logucb-disjoint", "logistic ucb (disjoint)", "logistic-disjoint", "upper-confidence"),
+        ("logucb-hybrid", "logistic ucb (hybrid)", "logistic-hybrid", "upper-confidence"),
+        ("logts-disjoint", "logistic ts (disjoint)", "logistic-disjoint", "thompson"),
+        ("logts-hybrid", "logistic ts (hybrid)", "logistic-hybrid", "thompson"),
         ("lints-disjoint", "lints (disjoint)", "disjoint", "thompson"),
         ("lints-hybrid", "lints (hybrid)", "hybrid", "thompson"),
         ("squarecb-disjoint", "squarecb (disjoint)", "disjoint", "inverse-gap"),
@@ -248,8 +336,10 @@ TUNED = _by_name(entry.tuned for entry in REGISTRY.values())  # what tuning sear
 SYMBOLS = {name: parameter.symbol or name for name, parameter in TUNED.items()}  # in reports
 NUMBERS = _by_name(  # what a number is enough for: the options of `topstory replay`
     parameter
-    for entry in (*_EXPLORERS, *_MODELS)
-    for parameter in entry.parameters
+    for parameter in (
+        *(each for entry in (*_EXPLORERS, *_MODELS) for each in entry.parameters),
+        HALF_LIFE,
+    )
     if parameter.metavar is not None
 )
 
@@ -259,21 +349,25 @@ def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
 
     Args:
         name: `random`, `omniscient`, or `egreedy`, `ucb` and their kinds with `-warm`, `-seg`,
-            `-disjoint`, `-hybrid` (`linucb-…` for the last two); `lints-…`, `squarecb-…` and
-            `softmax-…` with the last two; some with `-prior`: the keys of `REGISTRY`.
+            `-disjoint`, `-hybrid` (`linucb-…` for the last two); `lints-…`, `squarecb-…`,
+            `softmax-…`, `epochgreedy-…`, `logucb-…` and `logts-…` with the last two; `ts`, `ucb1`
+            and `klucb`, also with `-seg`; some with `-prior`: the keys of `REGISTRY`.
         seed: for what is drawn at random.
-        parameters: `epsilon` or `decay` (ε-greedy); `alpha` (ucb, linucb, lints) or `delta` (ucb,
-            linucb); `optimistic` (lints); `c`, `floor` (squarecb); `temperature` (softmax);
-            `ridge` (disjoint, hybrid); `shared_ridge` (hybrid); `prior` (all but warm);
+        parameters: `epsilon` or `decay` (ε-greedy); `alpha` (ucb, linucb, lints, ts, ucb1, klucb)
+            or `delta` (ucb, linucb); `optimistic` (lints); `successes`, `failures` (ts); `c`,
+            `floor` (squarecb); `temperature` (softmax); `epochs` (epochgreedy);
+            `ridge` (disjoint, hybrid); `shared_ridge` (hybrid); `rate` (logucb, logts); `prior`
+            (all others but warm);
             `offset`, `average` (warm);
-            `segments`, `assignment` (seg); `folds` (omniscient).
+            `segments`, `assignment` (seg); `folds` (omniscient); `half_life` (all that learn), in
+            hours.
 
     >>> policy("linucb-hybrid", alpha=0.3)
     <Policy: hybrid × upper-confidence, ridge=1.0, shared_ridge=1.0, alpha=0.3, seed=0>
     >>> policy("ucb", epsilon=0.1)
     Traceback (most recent call last):
     ...
-    TypeError: policy 'ucb' takes no epsilon; it takes prior, alpha, delta, seed
+    TypeError: policy 'ucb' takes no epsilon; it takes prior, alpha, delta, half_life, seed
     """
     entry = REGISTRY.get(name)
     if entry is not None and entry.from_prior and parameters.get("prior") is None:
@@ -294,7 +388,7 @@ def without_prior(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
     entry = REGISTRY.get(name)
     if entry is None:
         raise ValueError(f"no policy is called {name!r}; there are {', '.join(REGISTRY)}")
-    known = (*entry.model_parameters, *entry.explorer_parameters)
+    known = tuple(each.name for each in entry.parameters)
     for parameter in parameters:
         if parameter not in known:
             raise TypeError(
@@ -304,14 +398,15 @@ def without_prior(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
         if needed.required and needed.name not in parameters:
             raise TypeError(f"policy {name!r} needs {needed.name}=: {needed.help}")
     taken = {k: v for k, v in parameters.items() if k in entry.model_parameters}
-    return Policy(entry.model.load()(**taken), entry.explorer.make(parameters), seed)
+    half_life = parameters.get(HALF_LIFE.name)
+    return Policy(entry.model.load()(**taken), entry.explorer.make(parameters), seed, half_life)
 
 
 def described(parameter: Parameter) -> str:
     """What a parameter means, and to which policies.
 
     >>> described(NUMBERS["alpha"])
-    'ucb, linucb, lints...: how many widths are added to an estimate'
+    'ucb, linucb, ...: how many widths are added to an estimate'
     >>> described(NUMBERS["ridge"])
     "disjoint, hybrid...: weight of each article's prior"
     """
@@ -322,4 +417,6 @@ def described(parameter: Parameter) -> str:
             takers[explorer] = None
         elif parameter in entry.model.parameters:
             takers[model or name] = None
+    if parameter is HALF_LIFE:
+        return f"all that learn: {parameter.help}"
     return f"{', '.join(takers)}: {parameter.help}"

@@ -10,6 +10,7 @@ from topstory.kernels.compilation import Floats
 from topstory.models.model import Model
 from topstory.models.priors.sums import ArticleSums
 from topstory.policies.additivity import absorb
+from topstory.policies.half_life import faded, ticks_of
 from topstory.policies.policy import Policy
 
 PART_EVENTS = 1 << 17  # the same on every engine, so that the sums are the same to the bit
@@ -35,6 +36,11 @@ def learn_sums(
     model = policy.model
     model.add_all(log.articles)
     model.see(log.dimension)
+    if policy.half_life is not None and len(log):
+        ticks = ticks_of(log, policy.half_life)
+        policy.advance_to(int(ticks[-1]))
+        assert policy.tick is not None
+        weights = faded(policy.tick - ticks) * (1.0 if weights is None else weights)
     parts = [(at, min(at + PART_EVENTS, len(log))) for at in range(0, len(log), PART_EVENTS)]
     whole: ArticleSums | None = None
     for (start, stop), sums in zip(

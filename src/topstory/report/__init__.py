@@ -1,9 +1,12 @@
 """Tables, figures and one HTML page, drawn from records alone."""
 
 from topstory.report.records import (
+    Answer,
+    AnswerPage,
     Cell,
     Curve,
     CurvePoint,
+    Dot,
     Histogram,
     Lifted,
     LogDescription,
@@ -16,9 +19,12 @@ from topstory.report.records import (
 )
 
 __all__ = [
+    "Answer",
+    "AnswerPage",
     "Cell",
     "Curve",
     "CurvePoint",
+    "Dot",
     "Histogram",
     "Lifted",
     "LogDescription",

@@ -87,6 +87,8 @@ def _panel(axes: Axes, panel: Panel, hidden: set[str]) -> None:
         values = sorted({x for trace in traces for x in trace["x"]})
         axes.set_xticks(values, [f"{value:g}" for value in values], fontsize=6)
         axes.minorticks_off()
+    elif "ticktext" in layout["xaxis"]:
+        axes.set_xticks(layout["xaxis"]["tickvals"], layout["xaxis"]["ticktext"])
     for ends, limit in (("xaxis", axes.set_xlim), ("yaxis", axes.set_ylim)):
         if "range" in layout[ends]:
             limit(*layout[ends]["range"])
@@ -117,6 +119,16 @@ def _line(axes: Axes, trace: Spec) -> None:
 def _curve(axes: Axes, trace: Spec) -> None:
     _line(axes, trace)
     colour = trace["marker"]["color"]
+    if (error := trace.get("error_y")) is not None:
+        known = [place for place, y in enumerate(trace["y"]) if y is not None]
+        axes.errorbar(
+            [trace["x"][place] for place in known],
+            [trace["y"][place] for place in known],
+            [[error[side][place] for place in known] for side in ("arrayminus", "array")],
+            fmt="none",
+            ecolor=colour,
+            elinewidth=0.6,
+        )
     for x, y, symbol in zip(trace["x"], trace["y"], trace["marker"]["symbol"], strict=True):
         if y is not None:
             chosen = symbol != "circle"

@@ -7,9 +7,16 @@ from pathlib import Path
 from topstory.files import replaced_file
 from topstory.report.drawing import draw
 from topstory.report.figures import figures
-from topstory.report.html import SCRIPT, figure_page, page, plotly_script
-from topstory.report.records import Report
+from topstory.report.html import SCRIPT, answer_page, figure_page, page, plotly_script
+from topstory.report.records import AnswerPage, Report
 from topstory.report.table1_formats import as_csv, as_latex, as_markdown
+from topstory.report.wording import worded
+
+
+def write_answer(page: AnswerPage, path: Path) -> None:
+    """Write the page of an answer; its folder is made. The file is never left half written."""
+    with replaced_file(path) as file:
+        file.write(answer_page(page).encode())
 
 
 def write_report(report: Report, folder: Path) -> Path:
@@ -17,7 +24,7 @@ def write_report(report: Report, folder: Path) -> Path:
     made, target = figures(report), folder / "report.html"
     contents: dict[Path, str | bytes] = {
         folder / "table1.csv": as_csv(report.table),
-        folder / "table1.md": as_markdown(report.table),
+        folder / "table1.md": worded(as_markdown(report.table), report.binary),
         folder / "table1.tex": as_latex(report.table),
         folder / "figures" / SCRIPT: plotly_script(),
     }

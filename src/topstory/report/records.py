@@ -9,6 +9,8 @@ import math
 
 import msgspec
 
+RECOMMENDED, AS_GOOD = "recommended", "may be as good"  # marks of a policy
+
 
 class Number(msgspec.Struct, frozen=True):
     """A number and its 95 % interval; None for what is unknown."""
@@ -134,11 +136,69 @@ class LogDescription(msgspec.Struct, frozen=True):
     days: tuple[tuple[str, int, float], ...]  # date, events, CTR
 
 
+class Dot(msgspec.Struct, frozen=True):
+    """One policy in the picture that answers the question."""
+
+    policy: str  # as it was given
+    name: str
+    value: Number  # in the unit of the answer
+    lift: float | None  # over the reference; 0.1 is 10 % more
+    mark: str = ""  # RECOMMENDED, AS_GOOD or nothing
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer, for who has a minute: one picture and three sentences."""
+
+    question: str
+    sentences: tuple[str, ...]  # what to deploy; what it brings; how sure, and what is as good
+    unit: str  # of the values, such as "clicks in 100,000 visits"
+    reference: str  # what the line stands for: random articles, or what is shown today
+    reference_value: float | None
+    dots: tuple[Dot, ...]  # the best first
+
+    @property
+    def recommended(self) -> str | None:
+        """The policy that is marked."""
+        return next((dot.policy for dot in self.dots if dot.mark == RECOMMENDED), None)
+
+
+class TableRow(msgspec.Struct, frozen=True):
+    """A row of a section's table."""
+
+    cells: tuple[str, ...]  # the first names the row
+    bar: float | None = None  # from 0 to 1, drawn below the name; None: none
+    doubtful: bool = False  # whether a reader should look twice
+
+
+class TableSection(msgspec.Struct, frozen=True):
+    """A table that answers one question, or sentences where it has no columns."""
+
+    key: str
+    title: str
+    caption: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[TableRow, ...] = ()
+    sentences: tuple[str, ...] = ()
+
+
+class AnswerPage(msgspec.Struct, frozen=True):
+    """An answer with the numbers behind it: the report of `evaluate` and of `choose`."""
+
+    command: str  # that made it
+    answer: Answer
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]  # a policy each, as its dots are ordered
+    notes: tuple[str, ...]  # what to know before using the numbers
+    warnings: tuple[str, ...] = ()
+    sections: tuple[TableSection, ...] = ()  # a closer look
+
+
 class Report(msgspec.Struct, frozen=True):
     """The whole report."""
 
     title: str
-    summary: tuple[str, ...]
+    answer: Answer
+    summary: tuple[str, ...]  # the sentences of the answer, and more
     table: Table1
     curves: tuple[Curve, ...]
     tuning_omniscient: Number
@@ -150,6 +210,7 @@ class Report(msgspec.Struct, frozen=True):
     command: str
     warnings: tuple[str, ...] = ()
     learning_share: float = 0.1  # of the traffic, in totals
+    binary: bool = True  # payoffs are 0 or 1: their mean is a CTR
 
     @property
     def simulated(self) -> bool:

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 from topstory.policies.registry import SYMBOLS
 from topstory.report.records import Cell, Number
 
 NO_VALUE = "–"
+
+
+def worded(text: str, binary: bool) -> str:
+    """A text as it is where payoffs are clicks; otherwise with payoffs in the place of CTRs.
+
+    >>> worded("CTR over time. Relative CTRs", True), worded("CTR over time. Relative CTRs", False)
+    ('CTR over time. Relative CTRs', 'Payoff over time. Relative payoffs')
+    """
+    if binary:
+        return text
+    text = re.sub(r'(^|[.>] |[>"])CTR', r"\1Payoff", text)
+    return text.replace("CTR", "payoff").replace("clicks", "payoffs")
 
 
 def ctr(value: float | None) -> str:
@@ -29,6 +43,17 @@ def percent(value: float | None) -> str:
     return f"{rounded:.1f}%".replace("-", "−") if rounded else "0%"
 
 
+def amount(value: float) -> str:
+    """A number of clicks, or a payoff, in as many digits as one reads.
+
+    >>> amount(6480.2), amount(12.345), amount(0.01234), amount(-3.0)
+    ('6,480', '12.3', '0.0123', '−3')
+    """
+    size = abs(value)
+    text = f"{value:,.0f}" if size >= 100 else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
 def share(value: float) -> str:
     """A share of the data.
 
@@ -39,12 +64,13 @@ def share(value: float) -> str:
 
 
 def unbroken(text: str) -> str:
-    r"""A sentence that does not break inside "ε-greedy" or before a percent sign.
+    r"""A sentence that does not break inside "ε-greedy" or "α = 1", or before a percent sign.
 
     >>> unbroken("ε-greedy, 5 %")
     'ε\u2011greedy, 5\xa0%'
     """
-    return text.replace("ε-greedy", "ε\N{NON-BREAKING HYPHEN}greedy").replace(" %", "\xa0%")
+    joined = text.replace(" %", "\xa0%").replace(" = ", "\xa0=\xa0")
+    return joined.replace("ε-greedy", "ε\N{NON-BREAKING HYPHEN}greedy")
 
 
 def between(number: Number, lift: bool = False) -> str:

@@ -16,12 +16,12 @@ from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.http.sockets import PrintLine, announce, http_server, listen
 from topstory.serving.journal.connect import wait_until_free
-from topstory.serving.pages.gate import Gate
 from topstory.serving.pages.routes import Pages
+from topstory.serving.pages.studio.gate import Gate
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, sessions_of, signer_of
 from topstory.serving.service.service import Service
-from topstory.serving.state.data_folder import NOTHING_ALLOWED, StartOptions, open_folder
+from topstory.serving.state.recovery.data_folder import NOTHING_ALLOWED, StartOptions, open_folder
 from topstory.serving.state.warm_up import freeze_garbage_collector
 from topstory.serving.upkeep.keeper import Keeper
 

@@ -49,10 +49,17 @@ def reference_runs(settings: StudySettings) -> list[Run]:
 
 
 def _grid(settings: StudySettings, policy: str) -> list[Run]:
-    """Every value of its parameter; with the paper's ridge of 1 first, then with the others."""
+    """Every value of its parameter; with the paper's ridge of 1 first, then with the others.
+
+    A prior has a ridge of its own: the likeliest one of the exploration's articles. Where articles
+    share what they learn, the largest of the others is tried too: what is likeliest for all
+    articles may hold back the best ones.
+    """
     searched: list[Sequence[float] | None] = [None]
     if settings.ridges and has_ridge(policy):
         searched.append(settings.ridges)
+    elif settings.ridges and REGISTRY[policy].model.article_features:
+        searched.append((max(settings.ridges),))
     return [
         run
         for ridges in searched

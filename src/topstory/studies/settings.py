@@ -10,13 +10,15 @@ from topstory.evaluation.comparison import BASELINE
 from topstory.evaluation.exploration import LEARNING_SHARE, check_learning_share
 from topstory.evaluation.replays.run import BUCKETS, TOTAL
 from topstory.evaluation.tuning.grids import SIZES, default_grid, parameter_name
+from topstory.evaluation.uncertainty.paths import REPEATS, check_repeats
 from topstory.policies.registry import PAPER, REGISTRY
 
 REFERENCES = ("random", "omniscient")
 LEARNERS = tuple(name for name in PAPER if REGISTRY[name].tuned)
+# The paper's first, then some of its models that start from what the exploration taught.
+STUDIED = (*LEARNERS, "ucb-prior", "linucb-disjoint-prior", "linucb-hybrid-prior")
 TUNED = tuple(dict.fromkeys(each.tuned.name for each in REGISTRY.values() if each.tuned))
 SEARCHED_RIDGES = (10.0, 100.0)  # tried in addition to the paper's 1
-REPEATS = 3  # one learning path is luck; the mean of three has an interval that covers
 
 
 class StudySettings(msgspec.Struct, frozen=True):
@@ -26,7 +28,7 @@ class StudySettings(msgspec.Struct, frozen=True):
     (0.03, 0.06)
     """
 
-    policies: tuple[str, ...] = LEARNERS  # those that learn; the references are always run too
+    policies: tuple[str, ...] = STUDIED  # those that learn; the references are always run too
     sizes: tuple[float, ...] = SIZES
     values: dict[str, tuple[float, ...]] = {}  # by parameter: what is tried instead of its grid
     scale: float = 1.0  # of the payoffs, which grids are for
@@ -47,14 +49,14 @@ def checked_settings(
     sizes: Sequence[float] | None,
     values: Mapping[str, Sequence[float] | None],
     scale: float,
-    repeats: int | None,
+    repeats: int,
     tune_on: str,
     learning_share: float,
     tune_ridge: bool,
     seed: int,
 ) -> StudySettings:
     """The settings; raises ValueError if they are not valid."""
-    names = LEARNERS if policies is None else tuple(dict.fromkeys(policies))
+    names = STUDIED if policies is None else tuple(dict.fromkeys(policies))
     for name in names:
         parameter_name(name)
     if BASELINE not in names:
@@ -65,8 +67,7 @@ def checked_settings(
     for name in values:
         if name not in TUNED:
             raise ValueError(f"no policy is tuned by {name!r}; there are {', '.join(TUNED)}")
-    if repeats is not None and repeats < 1:
-        raise ValueError(f"repeats must be at least 1, got {repeats!r}")
+    check_repeats(repeats)
     return StudySettings(
         policies=names,
         sizes=SIZES if sizes is None else tuple(dict.fromkeys(map(float, sizes))),
@@ -77,7 +78,7 @@ def checked_settings(
         },
         scale=scale,
         ridges=SEARCHED_RIDGES if tune_ridge else (),
-        repeats=REPEATS if repeats is None else repeats,
+        repeats=repeats,
         tune_on=tune_on,
         learning_share=float(learning_share),
         seed=seed,

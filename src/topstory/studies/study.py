@@ -15,9 +15,17 @@ from topstory.evaluation.replays.run import TOTAL
 from topstory.evaluation.replays.warm_start import needs_exploration, needs_offset, needs_prior
 from topstory.evaluation.tuning.grids import payoff_scale
 from topstory.evaluation.tuning.tune import MAX_WIDENINGS
+from topstory.evaluation.uncertainty.paths import REPEATS, default_repeats
 from topstory.events import EventLog
+from topstory.events.log import check_log
 from topstory.studies.logs.simulated import SCALES, SimulatedLogs
-from topstory.studies.logs.sources import Logs, LogSource, OwnLogs, check_exploration
+from topstory.studies.logs.sources import (
+    Logs,
+    LogSource,
+    OwnLogs,
+    check_exploration,
+    default_policies,
+)
 from topstory.studies.logs.summaries import role_name, summarise
 from topstory.studies.logs.warnings import StudyWarning, study_warnings
 from topstory.studies.plan import (
@@ -72,12 +80,14 @@ def study(
         tuning: your own log to tune parameters on, together with `evaluation`, instead of
             simulated logs.
         evaluation: your own log to evaluate the policies on.
-        exploration: a log of random exploration to fit the offsets of warm policies on; and
-            features, if the logs are raw (they have profiles, and contexts with only the constant).
+        exploration: a log of random exploration to fit the offsets of warm policies and priors on;
+            and features, if the logs are raw (they have profiles, and contexts with only the
+            constant).
         support: for features learned from raw logs: the smallest share of users that a category
             needs to be kept, one number or a number by field; by default the paper's 0.1, and 0.01
             for simulated logs.
-        policies: names of the policies to compare; by default all that learn.
+        policies: names of the policies to compare. By default the paper's ten that learn, and
+            unless the scale is `paper`, three that start from a prior fitted on the exploration.
         sizes: the shares of retained events to learn from; by default the paper's six, and 100, 20
             and 5 % in the demo.
         epsilons: values of ε to try: short for `values={"epsilon": …}`.
@@ -85,8 +95,8 @@ def study(
         values: values to try of any parameter that a policy is tuned by, by its name. By default
             there are eight, and more beyond the edge if the best one is there; of α and the like,
             on the scale of the tuning log's payoffs.
-        repeats: how many learning paths (seeds) to evaluate each policy with; by default 3, and 4
-            in the demo.
+        repeats: how many learning paths (seeds) to evaluate each policy with; by default 3, up to
+            20 if the evaluation log has fewer than 500,000 events, and 4 in the demo.
         tune_on: what the parameters are chosen by: the CTR of a bucket, `deployment` (as in the
             paper) or `learning`, or the `total` over both.
         learning_share: the part of the traffic that learns, in that total.
@@ -120,10 +130,20 @@ def study(
     >>> found.table1().column_names[:3]
     ['policy', 'algorithm', 'size']
     """
+    for role, log in (("tuning", tuning), ("evaluation", evaluation), ("exploration", exploration)):
+        if log is not None:
+            check_log(log, role)
     where = named_engine(engine)
     if tuning is None and scale in SCALES:
         sizes = SCALES[scale].sizes if sizes is None else sizes
         repeats = SCALES[scale].repeats if repeats is None else repeats
+        policies = SCALES[scale].policies if policies is None else policies
+    elif tuning is not None:
+        check_log(tuning)
+        if policies is None:
+            policies = default_policies(tuning, exploration)
+    if repeats is None:
+        repeats = REPEATS if evaluation is None else default_repeats(len(evaluation))
     ridge = scale != "paper" if tune_ridge is None else tune_ridge
     unit = 1.0 if tuning is None else payoff_scale(tuning.payoff)
     tried: dict[str, Sequence[float] | None] = {"epsilon": epsilons, "alpha": alphas}
@@ -230,7 +250,10 @@ class _Session:
         ):
             if log is not None and role not in self.run_log.summaries:
                 self.run_log.describe(summarise(role, log))
-        for message in study_warnings(self.settings.policies, self.run_log.summaries):
+        found = study_warnings(
+            self.settings.policies, self.run_log.summaries, self.settings.repeats
+        )
+        for message in found:
             if message not in self.warned:
                 self.warned.add(message)
                 warnings.warn(message, StudyWarning, stacklevel=5)

@@ -116,3 +116,29 @@ def test_bad_arguments_are_refused() -> None:
     broken.model.state.v[:] = np.nan
     with pytest.raises(NotFiniteError, match="at event 0"):
         ts.dr_ns(broken, log)
+
+
+def test_the_bias_of_a_larger_quantile_is_within_its_bound() -> None:
+    """Means over 300 short logs at q = 0.3 and at q = 0; four standard errors are allowed."""
+    apart, bounds, unbiased = [], [], []
+    for seed in range(300):
+        random = np.random.default_rng(seed)
+        sun = random.random(60) < 0.3
+        log = ts.EventLog.from_arrays(
+            np.ones((60, 1)),
+            [["rain", "sun"]],
+            np.zeros(60, int),
+            np.where(sun, "sun", "rain"),
+            random.random(60) < np.where(sun, 0.6, 0.2),
+            propensity=np.where(sun, 0.3, 0.7),
+        )
+        policy = ts.policy("egreedy", epsilon=0.5, seed=seed)
+        exact, longer = (ts.dr_ns(policy, log, quantile=q, seed=seed) for q in (0.0, 0.3))
+        assert longer.trials >= exact.trials
+        apart.append(longer.value.value - exact.value.value)
+        bounds.append(longer.bias_bound)
+        unbiased.append(exact.bias_bound)
+    error = 4 * np.std(apart) / 300**0.5
+    assert abs(np.mean(apart)) <= np.mean(bounds) + np.mean(unbiased) + error
+    assert np.mean(bounds) > 0
+    assert max(bounds) <= 1

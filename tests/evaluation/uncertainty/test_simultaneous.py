@@ -13,7 +13,7 @@ from topstory.evaluation.result import Bucket
 from topstory.evaluation.uncertainty.run_errors import RANDOM
 from topstory.evaluation.uncertainty.simultaneous import simultaneous_lifts
 from topstory.evaluation.uncertainty.winner import shrunk_relative_ctrs
-from topstory.kernels.replay import WEIGHT
+from topstory.kernels.scans.replay import WEIGHT
 
 BLOCKS, TRIALS, RATE = 60, 300.0, 0.05
 NO_END = 1e9  # of a pool, so that no two seeds learn from the same event

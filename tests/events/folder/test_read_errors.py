@@ -98,9 +98,9 @@ def floats(values: list[float | None]) -> Any:
             r"log.json: format is 'other', not 'topstory-log'",
         ),
         (
-            change_contents(version=2),
+            change_contents(version=3),
             ValueError,
-            r"log.json: the log has format version 2, but this topstory reads version 1; upgrade",
+            r"log.json: the log has format version 3, but this topstory reads up to version 2",
         ),
         (change_contents(events="many"), ValueError, r"log.json: damaged: Expected `int`"),
         (

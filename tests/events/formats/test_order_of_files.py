@@ -8,7 +8,8 @@ import pytest
 from tests.events.formats.test_importing import LINE
 
 from topstory.events import EventLog
-from topstory.events.formats.importing import UNORDERED_FILES, find_files, import_log
+from topstory.events.formats.importing import import_log
+from topstory.events.formats.source_files import UNORDERED_FILES, find_files
 
 
 def test_a_pattern_stands_for_its_files_in_order(tmp_path: Path) -> None:

@@ -16,13 +16,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, Normalizer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    Normalizer,
+    OneHotEncoder,
+    SplineTransformer,
+    StandardScaler,
+)
 from tests.features.worlds import mixed_profiles
 
 from topstory.features.fields.profile_encoder import ProfileEncoder
 
 Floats = npt.NDArray[np.float64]
-STYLES = ("scaled", "bins")
+STYLES = ("scaled", "bins", "splines")
 
 
 def block(encoder: ProfileEncoder, table: Any, field: str) -> Floats:
@@ -53,6 +59,20 @@ def test_a_profile_gives_the_bits_of_its_row_of_a_table(numbers: str) -> None:
         np.testing.assert_array_equal(indices, row.indices)
         np.testing.assert_array_equal(values, row.data)
     assert same(encoder.transform(table.to_pylist()), matrix)
+
+
+def test_splines_are_those_of_scikit_learn() -> None:
+    table = mixed_profiles()
+    values = np.array([value for (value,) in column("age") if value is not None]).reshape(-1, 1)
+    spline = SplineTransformer(n_knots=4, degree=2, knots="quantile", extrapolation="constant")
+    found = block(ProfileEncoder(numbers="splines").fit(table), table, "age")
+    there = np.array([value is not None for (value,) in column("age")])
+    np.testing.assert_allclose(found[there, :-1], spline.fit_transform(values), atol=1e-6)
+    np.testing.assert_allclose(found[~there], [[0, 0, 0, 0, 0, 1]] * int((~there).sum()), atol=1e-6)
+    encoder = ProfileEncoder(numbers="splines").fit({"age": [1.0, 2.0, 2.0, 2.0, 2.0, 9.0]})
+    ends = encoder.transform({"age": [-1e9, 1.0, 9.0, 1e9]}).toarray()
+    assert (ends[0] == ends[1]).all()
+    assert (ends[2] == ends[3]).all()
 
 
 @pytest.mark.parametrize("numbers", STYLES)
@@ -211,7 +231,7 @@ def test_tables_with_other_fields_or_kinds_are_refused() -> None:
         encoder.transform({"age": ["old"], "country": ["de"]})
     with pytest.raises(NotFittedError):
         clone(encoder).transform({"age": [1], "country": ["de"]})
-    with pytest.raises(ValueError, match="numbers must be scaled or bins, got 'log'"):
+    with pytest.raises(ValueError, match="numbers must be one of scaled, bins, splines, got 'log'"):
         ProfileEncoder(numbers="log").fit({"age": [1]})
     with pytest.raises(ValueError, match="support of 'age' must lie between 0"):
         ProfileEncoder(support={"age": 2.0}).fit({"age": [1]})

@@ -17,7 +17,7 @@ from topstory.serving.api.messages import ArticleRequest, DecideRequest, Feedbac
 from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.service.service import Service
-from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.upkeep.keeper import Keeper
 
 

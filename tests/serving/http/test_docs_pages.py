@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "guides" / "serving.md"
 
 def test_the_curl_examples_run(demo: Served) -> None:
     scripts = [fence.body for fence in fences(PAGE.read_text("utf-8")) if fence.language == "bash"]
-    assert len(scripts) == 3
+    assert len(scripts) == 4
     for script in scripts:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script.replace("curl -s", "curl -sS --fail")],

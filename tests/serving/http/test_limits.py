@@ -12,7 +12,7 @@ from tests.serving.processes import Served, eventually
 
 import topstory as ts
 from topstory.serving.api.messages import ArticleRequest
-from topstory.serving.service.recent_decisions import TRIM_INTERVAL
+from topstory.serving.service.sequencer.recent_decisions import TRIM_INTERVAL
 
 USER = [0.2, 0.3, 0.5, 1.0]
 LIMITS: dict[str, Any] = {

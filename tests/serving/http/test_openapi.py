@@ -15,7 +15,7 @@ from tests.serving.processes import Served
 import topstory as ts
 from topstory.serving.api.endpoints import ENDPOINTS
 from topstory.serving.api.messages import ArticleRequest
-from topstory.serving.config.schema import LimitsConfig
+from topstory.serving.config.limits import LimitsConfig
 from topstory.serving.http.openapi import openapi
 
 EXAMPLES = int(os.environ.get("SOAK_EXAMPLES", "8"))  # `make soak` sets 300, and every phase

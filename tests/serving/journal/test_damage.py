@@ -24,9 +24,9 @@ from topstory.serving.journal.journal import DamagedJournal, JournalError
 from topstory.serving.journal.records import Entry, Paid, TailLost
 from topstory.serving.journal.sqlite import SqliteJournal
 from topstory.serving.service.service import Service
-from topstory.serving.state.data_folder import StartOptions, open_folder
-from topstory.serving.state.lost_tail import LostTail
-from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.recovery.data_folder import StartOptions, open_folder
+from topstory.serving.state.recovery.lost_tail import LostTail
+from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.upkeep.keeper import Keeper
 from topstory.serving.upkeep.verification import verify
 

@@ -19,7 +19,7 @@ from topstory.serving.journal.journal import JournalError
 from topstory.serving.journal.records import ClockSet, Entry, Paid
 from topstory.serving.journal.sqlite import SqliteJournal
 from topstory.serving.service.service import Service
-from topstory.serving.state.data_folder import StartOptions, open_folder
+from topstory.serving.state.recovery.data_folder import StartOptions, open_folder
 from topstory.serving.upkeep.keeper import DAY
 
 USER = (0.2, 0.3, 0.5, 1.0)

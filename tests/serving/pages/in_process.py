@@ -17,8 +17,8 @@ from topstory.serving.http.admin_routes import AdminRoutes
 from topstory.serving.http.app import App
 from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
-from topstory.serving.pages.gate import Gate
 from topstory.serving.pages.routes import Pages
+from topstory.serving.pages.studio.gate import Gate
 from topstory.serving.security.api_keys import Keys, new_key
 from topstory.serving.security.secret_files import sessions_of
 from topstory.serving.upkeep.keeper import Keeper

@@ -132,7 +132,7 @@ def test_alarms_say_what_is_late(served: Site, monkeypatch: pytest.MonkeyPatch) 
     assert "120 minutes old" in words()
     monkeypatch.setattr(snapshots, "_started", snapshots._started - 1000)
     snapshots.sample()
-    monkeypatch.setattr("topstory.serving.pages.snapshot.QUIET_SECONDS", 0)
+    monkeypatch.setattr("topstory.serving.pages.studio.snapshot.QUIET_SECONDS", 0)
     assert "does your site still ask?" in words()
     clock = served.service.clock
     monkeypatch.setattr(served.service.ledger, "clock", Clock(clock.now() + 60 * SECOND))
@@ -156,3 +156,24 @@ def test_the_charts_and_the_state_are_kept_when_the_service_ends(tmp_path: Path)
         series = again.get("/studio/data/now", "read").json()["series"]["live"]
         assert series, "the samples of the first run"
         assert again.get("/v1/stats", "read").json()["pools"]["front"]["payoff"] == 5.0
+
+
+def test_levers_are_set_priced_listed_and_undone(served: Site) -> None:
+    path, once = "/v1/pools/front/levers/story-1", {"Idempotency-Key": "levers-1"}
+    said = {"pin": {"slot": 1}, "boost": 2.0, "max_shows": 10**6, "max_share": 0.5}
+    priced = served.ask("POST", path, "read", json=said).json()
+    assert priced["cost"] >= 0
+    assert served.get("/v1/pools/front/levers", "read").json() == []
+    put = served.ask("PUT", path, "edit", json=said, headers=once)
+    assert put.status_code == 200
+    assert put.json()["pinned"]
+    (listed,) = served.get("/v1/pools/front/levers", "read").json()
+    assert (listed["article"], listed["boost"], listed["max_share"]) == ("story-1", 2.0, 0.5)
+    assert served.get(f"{ARTICLES}/story-1", "read").json()["levers"]["max_shows"] == 10**6
+    for wrong in ({"boost": 99}, {"max_share": 0}, {"pin": {"slot": 0}}, {"pins": 1}):
+        assert served.ask("PUT", path, "edit", json=wrong).status_code == 422
+    taken = served.ask("PUT", "/v1/pools/front/levers/story-2", "edit", json={"pin": {}})
+    assert reason(taken) == (409, "slot_taken")
+    assert reason(served.ask("PUT", f"{path}0", "edit", json={})) == (404, "unknown_article")
+    assert served.ask("PUT", path, "edit", json={}).json()["pin"] is None
+    assert served.get("/v1/pools/front/levers", "read").json() == []

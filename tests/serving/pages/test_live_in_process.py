@@ -18,7 +18,7 @@ from topstory.events.simulator import TodayModule
 from topstory.serving.config.schema import Config
 from topstory.serving.live import demo as live
 from topstory.serving.live.visitors import Page, Visitors
-from topstory.serving.pages.simulation import FIRST_RATE
+from topstory.serving.pages.studio.simulation import FIRST_RATE
 
 
 @pytest.fixture(scope="module")

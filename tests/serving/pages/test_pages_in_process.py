@@ -10,7 +10,7 @@ from tests.serving.pages.in_process import MARK, Site, site
 from topstory.serving.api.endpoints import ROLES
 from topstory.serving.pages.assets import ASSETS, address
 from topstory.serving.pages.rendering import POLICY
-from topstory.serving.pages.studio import SECTIONS
+from topstory.serving.pages.studio.studio import SECTIONS
 
 DATA = ("now", "articles", "visitors", "policy", "what-if", "health", "recent")
 NASTY = "<script>alert('x')</script>&\"quoted\""

@@ -13,7 +13,11 @@ from tests.serving.making import D, add_articles, config, refused, run, visitor
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, Decision
+from topstory.serving.config.schema import KeyConfig
+from topstory.serving.http.hot_routes import hot_routes
+from topstory.serving.security.api_keys import Key, Keys
 from topstory.serving.service import admission, frontend
+from topstory.serving.service.replies import Awaited
 from topstory.serving.service.service import Service
 
 USER = (0.2, 0.3, 0.5, 1.0)
@@ -122,3 +126,20 @@ def test_a_decision_that_waited_for_too_long_is_refused(
         assert (await service.decide(DecideRequest(user=USER))).article
 
     run(config(tmp_path, limits={"queue_seconds": 0.5}), work)
+
+
+def test_an_array_is_refused_unread_while_too_much_waits(tmp_path: Path) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service)
+        front = service.front
+        front.check_room()
+        front.queue.waiting = front.queue.limit
+        keys = Keys([KeyConfig("web", "ab" * 32)], 1.0, 1)
+        key = Key("web", bytes(32), frozenset({"decide"}), 0)
+        reply = Awaited[Any]()
+        hot_routes(front, keys)["/v1/decide"].begin(key, b"[not even JSON", 0.0, reply)
+        with pytest.raises(ApiError) as caught:
+            await reply.answer
+        assert refused(caught) == (503, "overloaded")
+
+    run(config(tmp_path), work)

@@ -19,12 +19,12 @@ from tests.serving.making import (
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
-from topstory.serving.http.views import VIEWS_PER_TURN, article_views
+from topstory.serving.http.views import MAX_VIEWS_PER_TURN, article_views
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.records import ArticleFacts, Placed
 from topstory.serving.service.service import Service
 from topstory.serving.state import pool
-from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.upkeep.keeper import Keeper
 
 USER = (0.2, 0.3, 0.5, 1.0)
@@ -101,9 +101,26 @@ def test_visitors_are_answered_while_many_articles_are_listed(tmp_path: Path) ->
         views = await article_views(service, "front")
         visiting.cancel()
         assert [each.id for each in views] == [f"article-{number}" for number in range(299)]
-        assert turns >= 300 // VIEWS_PER_TURN
+        assert turns >= 300 // MAX_VIEWS_PER_TURN
 
     run(config(tmp_path), work)
+
+
+def test_an_article_of_many_numbers_has_a_turn_of_its_own(tmp_path: Path) -> None:
+    """With 200 numbers a view is of 199 segments, with 40,000 products for each."""
+
+    async def work(service: Service) -> None:
+        pool = service.state.pools["front"]
+        for number in range(4):
+            pool.place(ArticleFacts(f"article-{number}"), number)
+        listing = asyncio.create_task(article_views(service, "front"))
+        turns = 0
+        while not listing.done():
+            turns += 1
+            await asyncio.sleep(0)
+        assert turns >= 4
+
+    run(config(tmp_path, context=200, policy={"name": "linucb-disjoint"}), work)
 
 
 def test_a_payoff_for_an_article_that_was_removed_is_taken_and_teaches_nothing(

@@ -16,7 +16,7 @@ from topstory.events.simulator.live import Visit
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.service.service import Service
-from topstory.serving.state.inherited import CONTEXT_NORM, inherited
+from topstory.serving.state.recovery.inherited import CONTEXT_NORM, inherited
 
 # Clicks and tastes stronger than a front page's, so that few visits teach something.
 WORLD = ts.TodayModule(seed=0, users=5_000, ctr=0.3, preference=2.0)

@@ -25,7 +25,7 @@ import topstory as ts
 from topstory.serving.api.errors import ApiError, Unavailable
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.journal.records import Decided, Paid
-from topstory.serving.service.recent_decisions import TRIM_INTERVAL
+from topstory.serving.service.sequencer.recent_decisions import TRIM_INTERVAL
 from topstory.serving.service.service import Service
 from topstory.serving.state.pool import context
 

@@ -17,7 +17,7 @@ from topstory.serving.journal.records import ArticleFacts, Decided, Paid
 from topstory.serving.service.service import Service
 from topstory.serving.state.decider import Decider
 from topstory.serving.state.pool import Pool
-from topstory.serving.state.recovery import Starts
+from topstory.serving.state.recovery.recovery import Starts
 from topstory.serving.state.state import State
 from topstory.serving.state.traffic import Traffic
 
@@ -53,7 +53,7 @@ def test_what_is_learned_and_decided_together_is_as_one_by_one(name: str) -> Non
             together.show(decided)
             plain.shown(user, article)
             if random.random() < 0.5:
-                payoff = float(random.normal())
+                payoff = float(random.random())
                 together.pay(decided, Paid(99, payoff))
                 plain.paid(user, article, payoff)
         together.learn()

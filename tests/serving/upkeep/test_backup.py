@@ -29,8 +29,8 @@ from topstory.serving.journal.records import Decided
 from topstory.serving.journal.sqlite import SqliteJournal
 from topstory.serving.service.service import Service
 from topstory.serving.state.pool import FOREVER
-from topstory.serving.state.recovery import Starts, recover
-from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.recovery.recovery import Starts, recover
+from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.state.state import State
 from topstory.serving.upkeep import backup
 from topstory.serving.upkeep.backup import BackedUp, back_up, copy_snapshots

@@ -21,9 +21,9 @@ from topstory.serving.journal.connect import own_journal
 from topstory.serving.journal.records import Decided, Entry, Excluded, Paid
 from topstory.serving.service.replies import Awaited
 from topstory.serving.service.service import Service
-from topstory.serving.state.recovery import Starts
-from topstory.serving.state.snapshots import StateCopy
+from topstory.serving.state.recovery.recovery import Starts
 from topstory.serving.state.state import State
+from topstory.serving.state.state_copy import StateCopy
 from topstory.serving.upkeep.excluding import exclude
 
 

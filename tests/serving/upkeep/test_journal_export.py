@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.serving.making import D, Made, add_articles, config, run, visits
-from tests.serving.state.test_recovery import USER, fingerprint
+from tests.serving.state.recovery.test_recovery import USER, fingerprint
 
 import topstory as ts
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, Decision, FeedbackRequest
@@ -21,7 +21,7 @@ from topstory.serving.client import decision_number
 from topstory.serving.journal.clock import SECOND, Clock
 from topstory.serving.journal.records import Decided, Placed, Record, decode, encode
 from topstory.serving.service.service import Service
-from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.upkeep.journal_export import (
     NothingToExport,
     _decisions,

@@ -15,7 +15,7 @@ from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.journal.clock import SECOND, Clock
 from topstory.serving.service.service import Service
-from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.upkeep.keeper import Keeper
 
 USER = (*[0.0] * (D - 1), 1.0)

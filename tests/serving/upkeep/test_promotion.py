@@ -23,8 +23,9 @@ from topstory.serving.api.messages import (
 )
 from topstory.serving.config.schema import Config
 from topstory.serving.service.service import Service
-from topstory.serving.state.snapshots import Snapshots, StateCopy
+from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.state.state import State
+from topstory.serving.state.state_copy import StateCopy
 from topstory.serving.upkeep.excluding import exclude
 from topstory.serving.upkeep.policy_comparison import snips
 from topstory.serving.upkeep.promotion import Promotion

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from topstory.serving.api.errors import ApiError
-from topstory.serving.config.schema import KeyConfig, LimitsConfig
+from topstory.serving.config.limits import LimitsConfig
+from topstory.serving.config.schema import KeyConfig
 from topstory.serving.security.api_keys import Keys, new_key
 from topstory.serving.workers.forwarding import Forwarding, answered
 from topstory.serving.workers.wire import Answered, Forwarded
@@ -103,5 +104,37 @@ def test_an_answer_for_a_client_that_has_left_is_dropped() -> None:
         task.cancel()
         await asyncio.wait([task])
         forwarding.received(Answered(sent[0].first, 200, [], b""))
+
+    asyncio.run(work())
+
+
+def test_two_large_bodies_are_read_at_a_time() -> None:
+    async def work() -> None:
+        keys = Keys(
+            [KeyConfig(name="all", sha256=DIGEST, roles=("promote",))], rate=1e6, burst=1_000_000
+        )
+        forwarding = Forwarding(lambda message: None, keys, LimitsConfig())
+        headers = [(b"authorization", f"Bearer {KEY}".encode()), (b"content-length", b"10")]
+        scope = {
+            **{"type": "http", "method": "PUT", "path": "/v1/pools/front/policy"},
+            **{"query_string": b"", "headers": headers},
+        }
+
+        async def never(_: Any = None) -> Any:
+            await asyncio.Event().wait()
+
+        two = [asyncio.create_task(forwarding(scope, never, never)) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(ApiError, match="try again later") as caught:
+            await forwarding(scope, never, never)
+        assert caught.value.status == 503
+        two[0].cancel()
+        await asyncio.wait([two[0]])
+        third = asyncio.create_task(forwarding(scope, never, never))
+        await asyncio.sleep(0)
+        assert not third.done()
+        for each in (two[1], third):
+            each.cancel()
+            await asyncio.wait([each])
 
     asyncio.run(work())

@@ -74,12 +74,13 @@ def failing(mark: Path, program: Path = Path("/bin/false"), seconds: float = 300
     """While this file is there this program is started as a worker; it has so long to be ready."""
     return (
         "import pathlib, sys\n"
-        "from topstory.serving.workers import supervisor, worker_handle\n"
+        "from topstory.serving import child_process\n"
+        "from topstory.serving.workers import supervisor\n"
         f"supervisor.START_SECONDS = {seconds}\n"
         f"mark, python = pathlib.Path({str(mark)!r}), sys.executable\n"
         "class Sys:\n"
         f"    executable = property(lambda _: {str(program)!r} if mark.exists() else python)\n"
-        "worker_handle.sys = Sys()"
+        "child_process.sys = Sys()"
     )
 
 

@@ -41,6 +41,7 @@ def show_choice(report: ChoiceReport, console: Console) -> None:
         report.why,
         f"Policies learned from {count(judged.trained_events, 'event')}, and were judged on the "
         f"{count(judged.events, 'event')} after them; the file learned from all.",
+        f"Propensities: {judged.propensities}.",
         f"Intervals cover {judged.covers}.",
     ]
     if any(each.interval is None for each in report.together.values()):

@@ -117,6 +117,7 @@ def _notes(report: EvaluationReport) -> list[str]:
             "it on earlier ones."
         )
     speed = "" if report.events_per_second is None else f" ({rate(report.events_per_second)})"
+    notes.append(f"Propensities: {report.propensities}.")
     notes.append(f"Intervals cover {report.covers}{speed}.")
     if any(each.too_short for each in report.values):
         notes.append(f"{DAYS} for these days alone: the log is too short to speak of others.")

@@ -33,6 +33,8 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
     if report.log_loss is not None:
         fit = f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)}"
         say(f"{fit} on {_scored(report)}")
+    if report.event_numbers:
+        say(f"of each event: {', '.join(report.event_numbers)}")
     say(f"identity {report.identity}\n")
     listed = (*report.user_fields, *report.article_fields)
     fields = plain_table("field", "kind", "encoding", "kept", "dropped", "support")
@@ -70,17 +72,32 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
 
 
 def _show_tried(tried: Sequence[TriedMethod], console: Console) -> None:
-    table = plain_table("method", "payoff per visit", "lift over no features", "")
+    table = plain_table("method", "policy", "payoff per visit", "lift over no features", "")
     for each in tried:
         ends = each.lift_interval
         between = "" if ends is None else f" [{ends[0]:+.1%}…{ends[1]:+.1%}]"
         lift = "" if each.lift is None else f"{each.lift:+.1%}{between}"
-        table.add_row(each.method, number(each.value, 5), lift, escape(each.refused))
+        table.add_row(
+            *(each.method, each.policy, number(each.value, 5), lift, escape(each.refused))
+        )
     console.print(table)
     console.print(
-        "Each was fitted on the first half of the log and judged on the second, with the policy "
-        f"linucb-disjoint. The best, {tried[0].method}, was fitted again on the whole log.\n",
+        "Each was fitted on the first half of the log and judged on the second, by "
+        f"{tried[0].judged_by}, with the policy that made most of it.{_lead(tried)} "
+        f"{tried[0].method} was fitted again on the whole log.\n",
         soft_wrap=True,
+    )
+
+
+def _lead(tried: Sequence[TriedMethod]) -> str:
+    """By how much the best leads, and how sure that is."""
+    best, ends = tried[0], tried[0].lead_interval
+    if best.lead is None or ends is None:
+        return ""
+    sure = "it is better" if ends[0] > 0 else "that may be chance"
+    return (
+        f" {best.method} leads {tried[1].method} by {best.lead:+.1%} "
+        f"[{ends[0]:+.1%}…{ends[1]:+.1%}]: {sure}."
     )
 
 

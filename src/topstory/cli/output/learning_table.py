@@ -16,14 +16,14 @@ def show_learning(report: LearningReports, console: Console) -> None:
     """A row for each policy and quantile; then what they mean."""
     table = plain_table(
         *("", "quantile", "value", "95 % interval", "lift", "95 % interval", "learned from"),
-        "missing",
+        *("missing", "bias at most"),
         title=f"dr-ns on {count(report.events, 'event')} of {PurePath(report.log).name}",
     )
     for each in report.policies:
         table.add_row(
             *(each.policy, f"{each.quantile:g}", number(each.value.value, 4), ends(each.value, 4)),
             *(percent(each.lift.value), percents(each.lift), f"{each.trials:,}"),
-            f"{each.missing:.1%}",
+            *(f"{each.missing:.1%}", number(each.bias_bound, 4)),
         )
     console.print(table)
     console.print()

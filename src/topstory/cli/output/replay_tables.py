@@ -179,6 +179,12 @@ def _notes(report: ReplayReport) -> list[str]:
         f"95 % intervals are over the {report.intervals}. They are about the days of this log: "
         "other days differ more."
     )
+    if any(each.too_short for p in report.policies for each in (p.deployment, p.learning)):
+        notes.append(
+            f"Where the interval of a {mean} is missing, it changes so slowly that this log is too "
+            "short to say how sure it is: a log of more days is needed. Relative ones suffer less."
+        )
+    notes += _path_notes(report)
     if len(report.policies) > 1:
         share = report.policies[0].exploration.learning_share
         notes.append(
@@ -213,6 +219,29 @@ def _notes(report: ReplayReport) -> list[str]:
     if report.warm is not None:
         notes.append(_warm_note(report))
     return notes
+
+
+def _path_notes(report: ReplayReport) -> list[str]:
+    """What intervals over learning paths cannot say."""
+    found = []
+    apart = [
+        f"{policy.paper} ({number(ends[0], 2)} to {number(ends[1], 2)})"
+        for policy in report.policies
+        if (ends := policy.deployment.path_ends) is not None
+    ]
+    if apart:
+        found.append(
+            f"The learning paths of {', '.join(apart)} disagree: on some a policy finds the best "
+            "articles, on others it does not. On a site you get one path. A larger α or ε makes "
+            "them agree."
+        )
+    if report.too_few_seeds:
+        found.append(
+            "The articles hardly change, so what a path misses at first it may miss to the end. "
+            f"{count(report.seeds, 'seed')} cannot show how often that happens, and intervals may "
+            "be too narrow: --repeats 20 tells."
+        )
+    return found
 
 
 def _warm_note(report: ReplayReport) -> str:

@@ -17,14 +17,19 @@ def save_trained(
     log: EventLog,
     learned: Mapping[str, Any],  # from exploration: offset or prior, if it takes one
     seed: int,
+    features: Path | None = None,
 ) -> SavedReport:
-    """Train a policy on every event of the log, as `topstory train` does, and write it."""
+    """Train a policy on every event of the log, as `topstory train` does, and write it.
+
+    `features`: the file of the feature model that made the log's contexts, if it is new.
+    """
     import topstory as ts
 
     fresh = ts.policy(name, seed=seed, **parameters, **learned)
     training = ts.train(fresh, log, held_out=0, seed=seed)
     training.policy.save(path)
-    return SavedReport(str(path), name, dict(parameters), training.events)
+    model = None if features is None else str(features)
+    return SavedReport(str(path), name, dict(parameters), training.events, model)
 
 
 def saved_line(saved: SavedReport) -> str:
@@ -35,4 +40,5 @@ def saved_line(saved: SavedReport) -> str:
     return (
         f"Saved {REGISTRY[saved.policy].paper}{f' ({numbers})' if numbers else ''}, trained on all "
         f"{saved.events:,} events, to {saved.file}"
+        + (f"; it goes with the feature model {saved.features}" if saved.features else "")
     )

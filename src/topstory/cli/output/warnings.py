@@ -9,11 +9,16 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from topstory.cli.output.consoles import print_warning
-from topstory.evaluation import NotUniformWarning, RetentionWarning
+from topstory.evaluation import (
+    EstimatedPropensityWarning,
+    NotUniformWarning,
+    RetentionWarning,
+)
 from topstory.events import EventLog
 from topstory.policies import REGISTRY
 
 TITLES: dict[type[Warning], str] = {
+    EstimatedPropensityWarning: "estimated",
     NotUniformWarning: "not uniform",
     RetentionWarning: "retention",
 }

@@ -28,6 +28,9 @@ class LearningReport(msgspec.Struct, frozen=True):
         float, Meta(description="share of the policy's own trials that its history lacks")
     ]
     events_per_second: MaybeFloat
+    bias_bound: Annotated[
+        float, Meta(description="so far the value can be off by what is missing, at most")
+    ] = 0.0
 
 
 class LearningReports(msgspec.Struct, frozen=True):
@@ -65,6 +68,7 @@ def learning_report(
                 kept=run.kept,
                 missing=run.missing,
                 events_per_second=finite(run.events / run.seconds) if run.seconds else None,
+                bias_bound=run.bias_bound,
             )
             for name, run in found
         ),

@@ -41,6 +41,13 @@ class ValueReport(msgspec.Struct, frozen=True):
     ]
     too_short: Annotated[bool, Meta(description="the log says nothing of other days")]
     cautions: Annotated[tuple[str, ...], Meta(description="what to know before using the value")]
+    robust_to: Annotated[
+        float | None,
+        Meta(
+            description="estimated propensities may have odds off by this factor, and the lift "
+            "still excludes 0; null: they were recorded, or it does not exclude 0 anyway"
+        ),
+    ] = None
 
 
 class EvaluationReport(msgspec.Struct, frozen=True):
@@ -61,6 +68,7 @@ class EvaluationReport(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
     seconds: float
     events_per_second: MaybeFloat
+    propensities: Annotated[str, Meta(description="where they are from, in words")] = ""
 
 
 def evaluation_report(log: str, found: Evaluation, warnings: list[str]) -> EvaluationReport:
@@ -82,6 +90,7 @@ def evaluation_report(log: str, found: Evaluation, warnings: list[str]) -> Evalu
         warnings=tuple(warnings),
         seconds=found.seconds,
         events_per_second=finite(work / found.seconds) if found.seconds else None,
+        propensities=found.propensities,
     )
 
 
@@ -99,6 +108,7 @@ def value_report(value: PolicyValue) -> ValueReport:
         parameter=None if value.parameter is None else finite(value.parameter),
         too_short=value.value.too_short,
         cautions=value.cautions,
+        robust_to=value.robust_to,
     )
 
 

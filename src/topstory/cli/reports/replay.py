@@ -44,6 +44,13 @@ class BucketReport(msgspec.Struct, frozen=True):
         Ends, Meta(description="95 % prediction interval of another day's relative CTR; see `days`")
     ]
     next_week: Annotated[Ends, Meta(description="the same of another week's mean")]
+    too_short: Annotated[
+        bool, Meta(description="the CTR changes too slowly for the log's length: no interval")
+    ] = False
+    path_ends: Annotated[
+        Ends,
+        Meta(description="lowest and highest relative CTR of the seeds; null: they agree"),
+    ] = None
 
 
 class LiftReport(msgspec.Struct, frozen=True):
@@ -122,6 +129,9 @@ class SavedReport(msgspec.Struct, frozen=True):
     policy: Annotated[str, Meta(description="which: the one recommended")]
     parameters: Annotated[dict[str, float], Meta(description="alpha, epsilon, ridge, …")]
     events: Annotated[int, Meta(description="that it learned from")]
+    features: Annotated[
+        str | None, Meta(description="file of the feature model that it goes with, if it has one")
+    ] = None
 
 
 class ReplayReport(msgspec.Struct, frozen=True):
@@ -174,6 +184,9 @@ class ReplayReport(msgspec.Struct, frozen=True):
     binary: Annotated[
         bool, Meta(description="whether payoffs are 0 or 1: if not, a CTR is a mean payoff")
     ] = True
+    too_few_seeds: Annotated[
+        bool, Meta(description="whether rare bad paths may be unseen, and intervals too narrow")
+    ] = False
     saved: Annotated[
         SavedReport | None, Meta(description="the policy that --save wrote, if it was asked to")
     ] = None
@@ -208,7 +221,7 @@ def replay_report(
         size=first.size,
         seed=first.seed,
         seeds=comparison.seeds,
-        intervals=interval_scope(comparison.seeds),
+        intervals=interval_scope(comparison.seeds, first.learning.visitors is not None),
         days=None if period is None else period.days,
         uniformity=UniformityReport(tested.statistic, tested.degrees_of_freedom, tested.p_value),
         warnings=tuple(warnings),
@@ -217,6 +230,7 @@ def replay_report(
         baseline=comparison.baseline,
         logged_ctr=_logged_ctr(comparison),
         binary=first.learning.binary,
+        too_few_seeds=comparison.too_few_seeds,
         saved=saved,
     )
 
@@ -273,8 +287,10 @@ def _bucket(comparison: Comparison, name: str, which: str) -> BucketReport:
         weighted_relative_ctr=finite(bucket.weighted_relative_ctr) if paid else None,
         shrunk_relative_ctr=finite(shrunk.value),
         shrunk_interval=finite_ends(shrunk.interval),
+        too_short=bucket.too_short,
         next_day=None if period is None else finite_ends(period.day),
         next_week=None if period is None else finite_ends(period.week),
+        path_ends=None if bucket.path_ends is None else finite_ends(bucket.path_ends),
     )
 
 
@@ -302,12 +318,15 @@ def _exploration(cost: ExplorationCost, total: MeanBucket) -> ExplorationReport:
     )
 
 
-def interval_scope(seeds: int) -> str:
+def interval_scope(seeds: int, visitors: bool = False) -> str:
     """What is random in an interval, in words.
 
     >>> interval_scope(1)
-    'clicks of this log, on one learning path'
+    'clicks and hours of this log, on one learning path'
+    >>> interval_scope(3, visitors=True)
+    'clicks, visitors and hours of this log, and the learning path (3 seeds)'
     """
+    drawn = "clicks, visitors and hours" if visitors else "clicks and hours"
     if seeds == 1:
-        return "clicks of this log, on one learning path"
-    return f"clicks of this log, and the learning path ({seeds} seeds)"
+        return f"{drawn} of this log, on one learning path"
+    return f"{drawn} of this log, and the learning path ({seeds} seeds)"

@@ -52,3 +52,14 @@ def cautions(
         yield "large weights were reduced: the interval does not cover the bias of that"
     if estimator == "dm":
         yield "the interval does not cover errors of the payoff model, which dm trusts"
+
+
+def estimated(lift: Quantity, robust_to: float | None) -> str:
+    """What it means for a lift that propensities were estimated."""
+    if robust_to is None:
+        return "propensities were estimated, not recorded: the value is only as right as they are"
+    side = "above" if lift.value > 0 else "below"
+    return (
+        f"propensities were estimated, not recorded: the lift is surely {side} 0 as long as the "
+        f"true odds are within a factor {robust_to:.2f} of the estimated ones"
+    )

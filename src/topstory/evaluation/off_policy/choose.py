@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from topstory.evaluation.off_policy.candidates import Progress, weights_for
 from topstory.evaluation.off_policy.estimators.registry import estimator_called
-from topstory.evaluation.off_policy.evaluate import DEPLOYMENT, judged
+from topstory.evaluation.off_policy.evaluate import DEPLOYMENT, judged, looked_closer
 from topstory.evaluation.off_policy.judging import LOGGED, Judge
 from topstory.evaluation.off_policy.question import question_of
 from topstory.evaluation.off_policy.value import Evaluation, Quantity
-from topstory.evaluation.replays.prepared_log import check_range
+from topstory.evaluation.replays.prepared_log import check_range, warn_if_estimated
 from topstory.evaluation.replays.warm_start import needs_exploration
 from topstory.evaluation.training import train
 from topstory.events import EventLog
+from topstory.events.log import check_log
 from topstory.policies import Policy
 from topstory.policies.policy import check_seed
 from topstory.policies.registry import REGISTRY
@@ -45,6 +46,7 @@ def choose(
     policies: Sequence[str] | None = None,
     train_share: float = 0.6,
     seed: int = 0,
+    examine: bool = False,
     progress: Progress | None = None,
 ) -> Selection:
     """Find the policy to run: train some on the first part of a log, judge them on the rest.
@@ -60,6 +62,7 @@ def choose(
             hybrid model. Linear models are tried with a ridge of 1 and of 100.
         train_share: the first part of the log, that they learn from.
         seed: of the policies.
+        examine: look closer at the winner: `found.evaluation.examined`, as `evaluate` does.
         progress: called with (what is being done, events done, events in all), now and then.
 
     Raises:
@@ -76,9 +79,11 @@ def choose(
     >>> found.winner, found.sure, found.policy.greedy([1.0], ["rain", "sun"]).article
     ('egreedy', True, 'sun')
     """
+    check_log(log)
     check_seed(seed)
     question = question_of(log)
     check_range(log)
+    warn_if_estimated(log.propensity_estimate, stacklevel=3)
     if not 0 < train_share < 1:
         raise ValueError(f"train_share must be between 0 and 1, got {train_share!r}")
     if len(log) < MIN_EVENTS:
@@ -103,6 +108,7 @@ def choose(
         trained_events=cut,
         binary=judge.binary,
         covers=judge.covers(),
+        propensities=judge.propensities(),
         seconds=perf_counter() - began,
     )
     together = judge.lifts_together(LOGGED)
@@ -114,6 +120,9 @@ def choose(
     winner = max(known, key=lambda name: known[name].value)
     sure = known[winner].best_interval.low > 0
     rivals = _rivals(judge, winner, known)
+    if examine:
+        closer = looked_closer(trained, rest, True, LOGGED, [winner])
+        evaluation = replace(evaluation, examined=closer)
     whole = fresh[winner]
     policy = _trained(whole, log, seed, progress) if whole.model.learns else whole
     return Selection(
@@ -193,6 +202,11 @@ def _verdict(
         )
     if compared > 1:
         said += f" The interval allows for the {compared} policies that were compared."
+    if evaluation[winner].robust_to is not None:
+        said += (
+            " Propensities were estimated: this stands as long as their true odds are within a "
+            f"factor {evaluation[winner].robust_to:.2f}."
+        )
     if rivals:
         said += f" {', '.join(rivals)} may be as good."
     return said

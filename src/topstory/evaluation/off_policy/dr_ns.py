@@ -11,12 +11,14 @@ from topstory.evaluation.off_policy.candidates import Progress
 from topstory.evaluation.off_policy.evaluate import warn_if_not_uniform
 from topstory.evaluation.off_policy.quantities import UNKNOWN_QUANTITY, mean_of, ratio_of
 from topstory.evaluation.off_policy.value import Quantity
+from topstory.evaluation.replays.delay import NOTHING_LATE
 from topstory.evaluation.replays.prepared_log import check_range, chunks
 from topstory.evaluation.uncertainty.clusters import clustered_sums
 from topstory.events import EventLog
+from topstory.events.log import check_log
 from topstory.explorers.explorer import WORK
 from topstory.kernels.compilation import Floats
-from topstory.kernels.rejection import (
+from topstory.kernels.scans.rejection import (
     ACCEPTED,
     BINS,
     EVENTS,
@@ -29,8 +31,8 @@ from topstory.kernels.rejection import (
     History,
     learn_by_rejection,
 )
-from topstory.kernels.replay import KINDS, MANY_POOLS, LogColumns, Memory, Pools, Rule
-from topstory.models.contexts import kernel_rows
+from topstory.kernels.scans.replay import KINDS, MANY_POOLS, LogColumns, Memory, Pools, Rule
+from topstory.models.contexts import scoring_rows
 from topstory.models.input_range import NotFiniteError
 from topstory.policies import Policy
 from topstory.policies.policy import check_seed
@@ -49,6 +51,7 @@ class LearningValue:
     trials: int  # events that joined the policy's history
     kept: float  # the same, as a share of the log
     missing: float  # share of the policy's own trials that its history lacks: 0 if q is 0
+    bias_bound: float  # at most so far the value is off by that; it is seldom that much
     events: int
     policy: Policy = field(repr=False)  # as it was in the end
     seconds: float = field(compare=False)
@@ -69,6 +72,11 @@ def dr_ns(
     log's mean payoff so far. On a uniform log with pools of one size, a policy that does not
     randomise learns from the very events that replay retains.
 
+    Where c·π/p is above 1, events are missing: a share `missing` of the policy's own trials. An
+    event that joins is then one of the policy's own but for a probability of at most that (the
+    total variation between both), so a history of T trials is one that the policy could have had
+    but for T·`missing`. So far, times the range of payoffs, the value can be off (`bias_bound`).
+
     Args:
         policy: it is not changed; `LearningValue.policy` is what became of it.
         log: what happened, with propensities, unless it is uniform.
@@ -79,6 +87,7 @@ def dr_ns(
 
     Warns:
         NotUniformWarning: the log has no propensities, and its articles were not shown uniformly.
+        EstimatedPropensityWarning: its propensities were estimated, not recorded.
 
     >>> import numpy as np, topstory as ts
     >>> random = np.random.default_rng(0)
@@ -91,6 +100,7 @@ def dr_ns(
     >>> found.value.interval.low < 0.385 < found.value.interval.high, found.missing < 0.01
     (True, True)
     """
+    check_log(log)
     check_seed(seed)
     if not policy.model.compiles or policy.model.folds:
         raise TypeError(f"dr_ns runs policies of topstory that kernels can run, got {policy!r}")
@@ -110,13 +120,15 @@ def dr_ns(
     run.finish()
     numbers = run.history.numbers
     value, lift = _value(log, gains)
+    missing = float(numbers[EXCESS] / numbers[WEIGHT]) if numbers[WEIGHT] else 0.0
     return LearningValue(
         value=value,
         lift=lift,
         quantile=quantile,
         trials=round(float(numbers[ACCEPTED])),
         kept=float(numbers[ACCEPTED] / numbers[EVENTS]),
-        missing=float(numbers[EXCESS] / numbers[WEIGHT]) if numbers[WEIGHT] else 0.0,
+        missing=missing,
+        bias_bound=min(1.0, float(numbers[ACCEPTED]) * missing) * float(np.ptp(log.payoff)),
         events=len(log),
         policy=run.policy,
         seconds=perf_counter() - began,
@@ -142,11 +154,14 @@ class _Run:
             unusable=np.array([-1, -1]),
             trials=np.array([policy.trials]),
             work=np.empty((3 + WORK) * int(np.diff(log.pool_offsets).max(initial=1))),
+            known=NOTHING_LATE,
+            waiting=np.zeros(0, np.int32),
+            cursor=np.array([0]),
         )
         recorded = log.recorded_propensity
         none = np.zeros(0, np.float32)
         self._traffic = LogColumns(
-            contexts=kernel_rows(log.users),
+            contexts=scoring_rows(model, log, log.users, members),
             pool=log.pool,
             position=log.position,
             payoff=log.payoff,
@@ -177,7 +192,7 @@ class _Run:
                 self._traffic,
                 self._pools,
                 segments[done:],
-                model.state,
+                model.kernel_state,
                 self._rule,
                 model.room(log.dimension),
                 self._memory,

@@ -9,13 +9,19 @@ from time import perf_counter
 from topstory.evaluation.off_policy.candidates import Given, Progress, by_name, candidates
 from topstory.evaluation.off_policy.estimators.registry import estimator_called
 from topstory.evaluation.off_policy.estimators.weighted_events import Estimator, WeightedEvents
+from topstory.evaluation.off_policy.examination import examined
 from topstory.evaluation.off_policy.judging import LOGGED, Judge
 from topstory.evaluation.off_policy.payoff_model import PayoffModel
 from topstory.evaluation.off_policy.targets import FixedPolicy, target_of
-from topstory.evaluation.off_policy.value import Evaluation
+from topstory.evaluation.off_policy.value import Evaluation, Examination
 from topstory.evaluation.off_policy.weights import weighted
-from topstory.evaluation.replays.prepared_log import NotUniformWarning, check_range
+from topstory.evaluation.replays.prepared_log import (
+    NotUniformWarning,
+    check_range,
+    warn_if_estimated,
+)
 from topstory.events import EventLog
+from topstory.events.log import check_log
 from topstory.events.quality.checks import SIGNIFICANCE_LEVEL
 from topstory.policies import Policy
 from topstory.policies.policy import check_seed
@@ -32,6 +38,7 @@ def evaluate(
     bucket: str = DEPLOYMENT,
     train_share: float = 0.5,
     seed: int = 0,
+    examine: bool = False,
     progress: Progress | None = None,
     **parameters: float | None,
 ) -> Evaluation:
@@ -51,11 +58,14 @@ def evaluate(
         train_share: the first part of the log, that policies given by name learn from. All are
             judged on the rest.
         seed: of the policies that are trained.
+        examine: look closer: weights, articles, all estimators, and what would change the
+            conclusion (`Evaluation.examined`). It takes a few times as long.
         progress: called with (what is being done, events done, events in all), now and then.
         parameters: of the policies given by name, such as `alpha`; each takes those that it knows.
 
     Warns:
         NotUniformWarning: the log has no propensities, and its articles were not shown uniformly.
+        EstimatedPropensityWarning: its propensities were estimated, not recorded.
 
     >>> import numpy as np, topstory as ts
     >>> random = np.random.default_rng(0)
@@ -73,6 +83,7 @@ def evaluate(
     >>> found["sunny"].lift.interval.low > 1, found.trained_events  # more than twice as much
     (True, 2000)
     """
+    check_log(log)
     chosen = estimator_called(estimator)
     check_seed(seed)
     if bucket not in (DEPLOYMENT, LEARNING):
@@ -91,6 +102,8 @@ def evaluate(
     judged(ready.policies, ready.rest[:1], chosen, greedy)
     began = perf_counter()
     judge = judged(ready.policies, ready.rest, chosen, greedy, progress)
+    taken = perf_counter() - began
+    closer = looked_closer(ready.policies, ready.rest, greedy, baseline) if examine else {}
     return Evaluation(
         values={name: judge.value(name, baseline) for name in given},
         logged=judge.logged(),
@@ -101,8 +114,21 @@ def evaluate(
         trained_events=ready.trained_events,
         binary=judge.binary,
         covers=judge.covers(),
-        seconds=perf_counter() - began,
+        propensities=judge.propensities(),
+        seconds=taken,
+        examined=closer,
     )
+
+
+def looked_closer(
+    policies: Mapping[str, Policy | FixedPolicy],
+    log: EventLog,
+    greedy: bool,
+    baseline: str,
+    names: list[str] | None = None,
+) -> Mapping[str, Examination]:
+    """A closer look at some policies, or at all; with payoffs predicted, for all estimators."""
+    return examined(judged(policies, log, estimator_called("dr"), greedy), log, baseline, names)
 
 
 def judged(
@@ -131,6 +157,7 @@ def judged(
 
 def warn_if_not_uniform(log: EventLog) -> None:
     """Warn if a log without propensities was not uniform: then every value is biased."""
+    warn_if_estimated(log.propensity_estimate)
     if log.recorded_propensity is not None:
         return
     found = log.uniformity()

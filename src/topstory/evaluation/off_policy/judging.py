@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from topstory.evaluation.intervals import quantile
-from topstory.evaluation.off_policy.cautions import cautions
+from topstory.evaluation.off_policy.cautions import cautions, estimated
 from topstory.evaluation.off_policy.estimators.weighted_events import Estimator, WeightedEvents
 from topstory.evaluation.off_policy.quantities import UNKNOWN_QUANTITY, mean_of, ratio_of, share_of
+from topstory.evaluation.off_policy.sensitivity import robust_to
 from topstory.evaluation.off_policy.together import level_for_all
 from topstory.evaluation.off_policy.value import PolicyValue, Quantity
 from topstory.evaluation.uncertainty.clusters import ClusteredSums, clustered_sums
@@ -30,7 +31,8 @@ class Judge:
         events: Mapping[str, WeightedEvents],
         estimators: Mapping[str, Estimator],
     ) -> None:
-        self._names, self._events, self._estimators = list(events), events, estimators
+        self._names, self.events, self._estimators = list(events), events, estimators
+        self._log = log
         self._width = PER_POLICY * len(events) + 2
         payoff = next(iter(events.values())).payoff
         self.binary = bool(np.isin(payoff, (0.0, 1.0)).all())
@@ -58,10 +60,10 @@ class Judge:
     def value(self, name: str, baseline: str) -> PolicyValue:
         """What one policy would earn."""
         i = PER_POLICY * self._names.index(name)
-        estimator, weight = self._estimators[name], self._events[name].weight
+        estimator, weight = self._estimators[name], self.events[name].weight
         value, gradient = self._ratio(i, i + 1)
         sizes = self._column(-1 if estimator.name == "dm" else i + 2)
-        error = self.sums.error(gradient, sizes)
+        error = self.sums.error(gradient, sizes).limited(self._telling(name, value))
         squares, total = float(weight @ weight), float(self._total[i + 2])
         effective = total**2 / squares if squares else 0.0
         share = float(weight.max(initial=0.0)) / total if total else 0.0
@@ -69,9 +71,15 @@ class Judge:
         mean_error = self.sums.error(mean_gradient, self._column(-1))
         mean_weight = mean_of(mean, mean_error)
         bounded = self.binary and estimator.name == "snips"
-        lift, smallest = self._lift(value, gradient, baseline, sizes)
+        lift, smallest = self._lift(name, value, gradient, baseline, sizes)
         worth = share_of(value, error, effective) if bounded else mean_of(value, error)
-        warned = cautions(estimator.name, mean_weight, effective, share, worth.too_short)
+        warned = list(cautions(estimator.name, mean_weight, effective, share, worth.too_short))
+        robust = None
+        if self._log.propensity_estimate is not None:
+            base = None if baseline == LOGGED else self.events[baseline]
+            if name != baseline:
+                robust = robust_to(self._log, self.events[name], base)
+            warned.append(estimated(lift, robust))
         return PolicyValue(
             policy=name,
             value=worth,
@@ -83,6 +91,7 @@ class Judge:
             unsupported=max(0.0, 1 - mean) if mean_weight.best_interval.high < 1 else 0.0,
             parameter=estimator.parameter,
             cautions=tuple(warned),
+            robust_to=robust,
         )
 
     def covers(self) -> str:
@@ -91,6 +100,13 @@ class Judge:
         if self.sums.returning:
             return f"other clicks, other visitors and other {when} like those of this log"
         return f"other clicks and other {when} like those of this log; visitors as if never twice"
+
+    def propensities(self) -> str:
+        """Where the log's propensities are from, in words."""
+        if self._log.propensity_estimate is not None:
+            return f"estimated, not recorded: {self._log.propensity_estimate}"
+        recorded = self._log.recorded_propensity is not None
+        return "as recorded" if recorded else "taken to be 1 / the pool's size"
 
     def lifts_together(self, baseline: str) -> dict[str, Quantity]:
         """The lift of every policy, with intervals that hold for all of them at once."""
@@ -101,7 +117,13 @@ class Judge:
             known[name] = (place, ratio, gradient)
         level = level_for_all(self.sums, [gradient for _, _, gradient in known.values()])
         return {
-            name: ratio_of(ratio, self.sums.error(gradient, self._column(place + 2)), level)
+            name: ratio_of(
+                ratio,
+                self.sums.error(gradient, self._column(place + 2)).limited(
+                    self._telling(name, self._ratio(place, place + 1)[0])
+                ),
+                level,
+            )
             if ratio > 0
             else UNKNOWN_QUANTITY
             for name, (place, ratio, gradient) in known.items()
@@ -115,13 +137,25 @@ class Judge:
             return float("nan"), np.zeros(self._width)
         return value / base, gradient / value - base_gradient / base
 
+    def _telling(self, name: str, value: float) -> float:
+        """How many events the variance of a value rests on: (Σe²)²/Σe⁴ of their errors e.
+
+        A few clicks with large weights make nearly all of it; then it is hardly known itself, and
+        an interval with the freedom of its many blocks would be too narrow.
+        """
+        terms = self._estimators[name].terms(self.events[name])
+        squares = terms.numerator - value * terms.denominator
+        squares *= squares
+        fourth = float(squares @ squares)
+        return max(1.0, float(squares.sum()) ** 2 / fourth) if fourth > 0 else np.inf
+
     def _lift(
-        self, value: float, gradient: Floats, baseline: str, sizes: Floats
+        self, name: str, value: float, gradient: Floats, baseline: str, sizes: Floats
     ) -> tuple[Quantity, float]:
         ratio, log_gradient = self._log_ratio(value, gradient, baseline)
         if not ratio > 0:
             return UNKNOWN_QUANTITY, float("nan")
-        error = self.sums.error(log_gradient, sizes)
+        error = self.sums.error(log_gradient, sizes).limited(self._telling(name, value))
         found = ratio_of(ratio, error)
         spread, degrees = error.these_days if found.too_short else error.such_days
         if degrees < 1:

@@ -14,10 +14,10 @@ from topstory.evaluation.replays.prepared_log import chunks
 from topstory.events import EventLog
 from topstory.explorers import Greedy
 from topstory.kernels.compilation import Counters, Floats, Slots
-from topstory.kernels.replay import Pools
-from topstory.kernels.targets import predict
+from topstory.kernels.scans.replay import Pools
+from topstory.kernels.scans.targets import predict
 from topstory.models import DisjointLinear
-from topstory.models.contexts import kernel_rows
+from topstory.models.contexts import scoring_rows
 from topstory.policies import Policy
 from topstory.policies.log_learner import learn_log
 
@@ -51,14 +51,14 @@ class PayoffModel:
         for fold, (policy, slots) in enumerate(zip(self._learned, self._slots, strict=True)):
             predict(
                 start,
-                kernel_rows(self._users),
+                scoring_rows(policy.model, log, self._users, slots[log.pool_members]),
                 log.pool,
                 log.position,
                 Pools(log.pool_offsets, slots[log.pool_members], policy.model.roster.keys),
                 begins,
                 chances,
                 self._folds[start:stop] == fold,
-                policy.model.state,
+                policy.model.kernel_state,
                 plain_room(log.dimension),
                 direct,
                 shown,

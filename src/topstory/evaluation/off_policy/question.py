@@ -44,28 +44,49 @@ def question_of(log: EventLog) -> Question:
         if binary
         else "Payoffs are not only 0 and 1, so a model of payoffs takes noise away (dr)."
     )
+    if log.propensity_estimate is not None:
+        return Question(
+            method,
+            "The log did not record with what probability it showed articles; they were estimated "
+            f"({log.propensity_estimate}). {how}",
+        )
     if log.recorded_propensity is not None:
         return Question(method, f"The log recorded with what probability it showed articles. {how}")
-    choosing = log.pool_sizes[log.pool] > 1
-    if not choosing.any():
-        raise NotAnswerable(
-            "every pool of this log has a single article, so there was nothing to choose"
-        )
-    if _one_article_each(log):
-        raise NotAnswerable(
-            "this log left nothing to chance: each pool always shows the same article, so nobody "
-            "can know what another would have earned. Show a small share of visitors an article "
-            "at random and record the propensities: `topstory serve` does both, and `topstory "
-            "plan` says how many visitors that takes"
-        )
+    check_choice(log)
     found = log.uniformity()
     if found.p_value < SIGNIFICANCE_LEVEL:
         raise NotAnswerable(
             "this log did not show articles uniformly, and does not say with what probability it "
             f"did (p = {found.p_value:.2g} for uniform). Record the propensities with which "
-            "articles are shown (`topstory serve` does), and choose on such a log"
+            "articles are shown (`topstory serve` does), and choose on such a log; or estimate "
+            "them with `topstory propensities`"
         )
     return Question(method, f"As far as the log tells, it showed articles uniformly. {how}")
+
+
+def check_choice(log: EventLog) -> None:
+    """NotAnswerable if there was nothing to choose, or each pool always shows one article."""
+    if not len(log):
+        raise NotAnswerable("the log has no events")
+    if not (log.pool_sizes[log.pool] > 1).any():
+        raise NotAnswerable(
+            "every pool of this log has a single article, so there was nothing to choose"
+        )
+    if _one_article_each(log):
+        raise NotAnswerable(no_chance("each pool always shows the same article"))
+
+
+def no_chance(why: str) -> str:
+    """That nothing can be concluded, and what to do.
+
+    >>> no_chance("each pool always shows the same article")[:71]
+    'this log left nothing to chance: each pool always shows the same articl'
+    """
+    return (
+        f"this log left nothing to chance: {why}, so nobody can know what another would have "
+        "earned. Show a small share of visitors an article at random and record the propensities: "
+        "`topstory serve` does both, and `topstory plan` says how many visitors that takes"
+    )
 
 
 def _one_article_each(log: EventLog) -> bool:

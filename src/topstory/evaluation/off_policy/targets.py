@@ -13,9 +13,9 @@ from topstory.explorers.explorer import WORK
 from topstory.kernels.compilation import Counters, Floats
 from topstory.kernels.contexts import Dense
 from topstory.kernels.explorers.bounds import Bounds
-from topstory.kernels.replay import KINDS, MANY_POOLS, Pools
-from topstory.kernels.targets import score_pools, shown_chances, spread_chances
-from topstory.models.contexts import kernel_rows
+from topstory.kernels.scans.replay import KINDS, MANY_POOLS, Pools
+from topstory.kernels.scans.targets import score_pools, shown_chances, spread_chances
+from topstory.models.contexts import scoring_rows
 from topstory.models.input_range import NotFiniteError
 from topstory.policies import Policy
 
@@ -79,13 +79,13 @@ class CompiledTarget:
         found, model, log = np.empty(stop - start), self._policy.model, self._log
         shown_chances(
             start,
-            kernel_rows(self._users),
+            self._rows(),
             log.pool,
             log.position,
             self._pools,
             self._winners,
             model.segments(self._users, start, stop),
-            model.state,
+            model.kernel_state,
             rule,
             self._policy.trials,
             model.room(log.dimension),
@@ -102,12 +102,12 @@ class CompiledTarget:
         estimates, widths = np.empty(size), np.empty(0 if by_estimates else size)
         score_pools(
             start,
-            kernel_rows(self._users),
+            self._rows(),
             self._log.pool,
             self._pools,
             begins,
             model.segments(self._users, start, stop),
-            model.state,
+            model.kernel_state,
             plain_room(self._log.dimension),
             estimates,
             widths,
@@ -116,6 +116,10 @@ class CompiledTarget:
         spread_chances(rule, begins, self._policy.trials, estimates, widths, self._work, found)
         self._check(found, begins, start)
         return begins, found
+
+    def _rows(self) -> Any:
+        # Made for each call: the kernel writes into it, and calls may come from several threads.
+        return scoring_rows(self._policy.model, self._log, self._users, self._pools.slots)
 
     def _check(self, found: Floats, begins: NDArray[np.int64], start: int) -> None:
         bad = np.flatnonzero(np.isnan(found))
@@ -145,7 +149,7 @@ class AskedTarget:
         found = np.empty(size)
         for t, begin in zip(range(start, stop), begins.tolist(), strict=True):
             pool = self._pools[self._log.pool[t]]
-            given = self._policy.probabilities(self._log.context(t), list(pool))
+            given = self._policy.probabilities(self._log.contexts(t), list(pool))
             found[begin : begin + len(pool)] = _checked(given, len(pool), t)
         return begins, found
 

@@ -41,6 +41,42 @@ class PolicyValue:
     unsupported: float  # share of what the policy shows that the log never shows, at least
     parameter: float | None  # τ or λ, chosen by the log; None: the estimator has none
     cautions: tuple[str, ...]  # what a reader must know before using the value
+    # Estimated propensities may have odds off by this factor, and the lift's interval would still
+    # exclude 0; None: they were recorded, or the interval does not exclude 0 anyway.
+    robust_to: float | None = None
+
+
+@dataclass(frozen=True)
+class WeightBin:
+    """Events whose weights are above `low`, up to `high`; the first are those with weight 0."""
+
+    low: float
+    high: float
+    events: float  # their share of all events
+    weight: float  # their share of all weight
+
+
+@dataclass(frozen=True)
+class ArticleSupport:
+    """One article: how the log showed it, and how the policy would."""
+
+    article: str
+    offered: int  # visits whose pool had it
+    shown: int
+    wanted: float  # share of visits in which the policy would show it, as far as the log tells
+    mean_weight: float  # Σ 1/p where shown / offered: 1 if the propensities are right
+    error: float  # its standard error, as if events were independent
+
+
+@dataclass(frozen=True)
+class Examination:
+    """Of one policy."""
+
+    policy: str
+    weights: tuple[WeightBin, ...]
+    articles: tuple[ArticleSupport, ...]  # those it would show most
+    estimates: Mapping[str, Quantity]  # the value by every estimator
+    turns: tuple[str, ...]  # what would change the conclusion, in words
 
 
 @dataclass(frozen=True)
@@ -56,7 +92,10 @@ class Evaluation:
     trained_events: int  # before those, that policies given by name learned from
     binary: bool  # whether every payoff is 0 or 1
     covers: str  # which randomness the intervals cover, in words
+    propensities: str  # where they are from, in words
     seconds: float = field(compare=False)  # that the judging took
+    # A closer look at each policy, if it was asked for; the baseline has none.
+    examined: Mapping[str, Examination] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, policy: str) -> PolicyValue:
         return self.values[policy]

@@ -9,7 +9,7 @@ import numpy as np
 from topstory.evaluation.replays.prepared_log import chunks
 from topstory.evaluation.result import Bucket
 from topstory.events import EventLog
-from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
+from topstory.kernels.scans.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
 
 
 def logged_bucket(log: EventLog, like: Bucket) -> Bucket:

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.evaluation.blocks import Blocks
+from topstory.evaluation.visitor_groups import VisitorGroups, VisitorSums
 from topstory.events import EventLog, Rejection, SparseContexts, Uniformity
 from topstory.events.quality.checks import SIGNIFICANCE_LEVEL
 from topstory.events.quality.rejection import MAX_MISSING, rejection
-from topstory.kernels.compilation import Floats
-from topstory.kernels.log_sums import sum_log
-from topstory.kernels.replay import TRIALS, LogColumns, Pools
+from topstory.kernels.compilation import Floats, Slots
+from topstory.kernels.scans.log_sums import sum_log
+from topstory.kernels.scans.replay import TRIALS, LogColumns, Pools
 from topstory.models.contexts import kernel_rows
 from topstory.models.input_range import MAX_MAGNITUDE, in_range
 
@@ -32,6 +33,25 @@ class NotUniformWarning(UserWarning):
     """
 
 
+class EstimatedPropensityWarning(UserWarning):
+    """The log's propensities were estimated, not recorded, so a result is as right as they are.
+
+    >>> issubclass(EstimatedPropensityWarning, UserWarning)
+    True
+    """
+
+
+def warn_if_estimated(how: str | None, called: str = "log", stacklevel: int = 4) -> None:
+    """Warn if a log's propensities are an estimate, and say how they were estimated."""
+    if how is not None:
+        warnings.warn(
+            f"the {called}'s propensities were estimated, not recorded ({how}), so a result is "
+            "only as right as they are",
+            EstimatedPropensityWarning,
+            stacklevel=stacklevel,
+        )
+
+
 @dataclass(frozen=True)
 class PreparedLog:
     """What all replays of a log share: which events count, their blocks, the log's own sums."""
@@ -45,6 +65,23 @@ class PreparedLog:
     rejection: Rejection | None  # None: the log is uniform, and no event is rejected
     keep: NDArray[np.bool_]  # which events rejection leaves; empty: all
     out_of_range: str  # the first number that models do not take, and where; or nothing
+    estimate: str | None  # how propensities were estimated; None: they were not
+    groups: VisitorGroups | None  # None: no visitor is known to have returned
+    visitors: VisitorSums | None  # the log's own
+
+    @property
+    def clusters(self) -> int:
+        """How many sums a replay keeps: blocks or, where visitors return, cells of those."""
+        return self.blocks.count if self.groups is None else self.groups.count
+
+    def cluster_numbers(self, log: EventLog, start: int, stop: int) -> Slots:
+        """The block, or the cell, of each of the events start … stop − 1."""
+        blocks = self.blocks.numbers(log, start, stop)
+        return blocks if self.groups is None else self.groups.cells(blocks, start)
+
+    def folded(self, sums: Floats) -> tuple[Floats, VisitorSums | None]:
+        """Sums (…, clusters, 4) by block; and what they say of visitors."""
+        return (sums, None) if self.groups is None else self.groups.folded(sums)
 
     @property
     def events(self) -> int:
@@ -71,6 +108,7 @@ class PreparedLog:
     def warn(self, called: str = "log") -> None:
         """Warn if the log is not uniform, or if replay loses most of it."""
         found, logged, rejected = self.uniformity, len(self.traffic.pool), self.rejection
+        warn_if_estimated(self.estimate, called)
         if self.events < (1 - MAX_QUIET_LOSS) * logged:
             warnings.warn(
                 f"rejection sampling keeps only {self.events:,} of {logged:,} events of the "
@@ -134,11 +172,15 @@ def _prepare(log: EventLog, seed: int) -> PreparedLog:
     articles = len(log.article_ids)
     pools = Pools(log.pool_offsets, log.pool_members, np.zeros(0, np.uint64))
     blocks = Blocks.of(log)
-    by_block, by_article = np.zeros((blocks.count, 4)), np.zeros((articles, 2))
+    groups = VisitorGroups.of(log, blocks)
+    clusters = blocks.count if groups is None else groups.count
+    by_cluster, by_article = np.zeros((clusters, 4)), np.zeros((articles, 2))
     keep = np.zeros(0 if recorded is None else len(log), bool)
     for start, stop in chunks(len(log)):
         numbers = blocks.numbers(log, start, stop)
-        sum_log(start, traffic, pools, numbers, np.uint64(seed), keep, by_block, by_article)
+        numbers = numbers if groups is None else groups.cells(numbers, start)
+        sum_log(start, traffic, pools, numbers, np.uint64(seed), keep, by_cluster, by_article)
+    by_block, visitors = (by_cluster, None) if groups is None else groups.folded(by_cluster)
     binary = all(
         bool(((part == 0) | (part == 1)).all())
         for part in (log.payoff[start:stop] for start, stop in chunks(len(log)))
@@ -147,6 +189,7 @@ def _prepare(log: EventLog, seed: int) -> PreparedLog:
     return PreparedLog(
         *(traffic, blocks, by_block, by_article, binary, uniformity, rejected, keep),
         _out_of_range(log),
+        *(log.propensity_estimate, groups, visitors),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -11,9 +12,11 @@ import numpy as np
 from topstory.evaluation.replays.prepared_log import CHUNK_EVENTS, PreparedLog
 from topstory.events import EventLog
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
-from topstory.kernels.compilation import Slots
-from topstory.kernels.replay import ReplaySums, counts
+from topstory.kernels.compilation import Counters, Slots
+from topstory.kernels.scans.replay import ReplaySums, counts
+from topstory.models.contexts import check_segments
 from topstory.policies import Policy
+from topstory.policies.half_life import ticks_of
 
 
 def replay_in_python(
@@ -23,6 +26,7 @@ def replay_in_python(
     size: float,
     seed: int,
     progress: Callable[[int, int], object] | None,
+    known: Counters,
 ) -> tuple[Any, ReplaySums, Slots]:
     """The trained copy, what it earned, and each article's row in that."""
     for method in ("choose", "learn"):
@@ -34,20 +38,28 @@ def replay_in_python(
     trained = deepcopy(policy)
     if isinstance(trained, Policy):
         trained.use_feature_model(log.feature_model, "the log")
+        check_segments(trained.model, log)
     greedy = getattr(trained, "greedy", None)
     if hasattr(trained, "add_article"):
         for article, features in log.articles.items():
             trained.add_article(article, features)
+    half_life = trained.half_life if isinstance(trained, Policy) else None
+    ticks = None if half_life is None else ticks_of(log, half_life)
     pools, shown = log.pools, log.shown_index
-    sums = ReplaySums(np.zeros((2, logged.blocks.count, 4)), np.zeros((2, len(log.article_ids), 2)))
+    sums = ReplaySums(np.zeros((2, logged.clusters, 4)), np.zeros((2, len(log.article_ids), 2)))
     log_seed = np.uint64(seed)
     blocks = np.zeros(0, np.int32)
+    waiting: deque[tuple[int, tuple[Any, str, float]]] = deque()
     for t in range(len(log)):
+        while waiting and waiting[0][0] < (known[t] if len(known) else t):
+            trained.learn(*waiting.popleft()[1])
         if t % CHUNK_EVENTS == 0:
-            blocks = logged.blocks.numbers(log, t, min(t + CHUNK_EVENTS, len(log)))
+            blocks = logged.cluster_numbers(log, t, min(t + CHUNK_EVENTS, len(log)))
         if progress is not None and t % 1000 == 0:
             progress(t, len(log))
-        user, pool, s = log.context(t), pools[log.pool[t]], int(shown[t])
+        if ticks is not None:
+            trained.advance_to(int(ticks[t]))
+        user, pool, s = log.contexts(t), pools[log.pool[t]], int(shown[t])
         article, payoff = log.article_ids[s], float(log.payoff[t])
         deployed = greedy is not None and _named(greedy(user, list(pool)), pool, t) == article
         chosen = _named(trained.choose(user, list(pool)), pool, t) == article
@@ -61,7 +73,10 @@ def replay_in_python(
                     sums.blocks[bucket, blocks[t % CHUNK_EVENTS]] += trial
                     sums.articles[bucket, s] += trial[:2]
             if chosen and teaches:
-                trained.learn(user, article, payoff)
+                waiting.append((t, (log.context(t), article, payoff)))
+    if not len(known):
+        for _, late in waiting:  # that of the last event
+            trained.learn(*late)
     if progress is not None:
         progress(len(log), len(log))
     return trained, sums, np.arange(len(log.article_ids), dtype=np.int32)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from topstory.evaluation.replays.delay import NOTHING_LATE, known_events
 from topstory.evaluation.replays.prepared_log import PreparedLog, chunks, prepared
 from topstory.evaluation.replays.python_replay import replay_in_python
 from topstory.evaluation.replays.retention import warn_if_unlikely
@@ -18,8 +20,8 @@ from topstory.events import EventLog
 from topstory.events.log import check_log
 from topstory.explorers.explorer import WORK
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
-from topstory.kernels.compilation import Slots
-from topstory.kernels.replay import (
+from topstory.kernels.compilation import Counters, Slots
+from topstory.kernels.scans.replay import (
     KINDS,
     MANY_POOLS,
     PAYOFF,
@@ -29,11 +31,14 @@ from topstory.kernels.replay import (
     ReplaySums,
     Rule,
 )
-from topstory.kernels.replay import (
+from topstory.kernels.scans.replay import (
     replay as replay_kernel,
 )
+from topstory.models.contexts import scoring_rows
 from topstory.models.input_range import NotFiniteError
 from topstory.policies import Policy
+from topstory.policies.half_life import even_parts, ticks_of
+from topstory.policies.log_learner import payoff_range
 from topstory.policies.policy import check_seed
 
 Progress = Callable[[int, int], object]
@@ -55,6 +60,8 @@ def replay(
     size: float = 1.0,
     seed: int = 0,
     progress: Progress | None = None,
+    delay: float | str | timedelta = 0,
+    batch: int = 1,
 ) -> Result:
     """Run a policy over a log (Li et al. 2010, Algorithm 3).
 
@@ -73,6 +80,10 @@ def replay(
             paper's data sizes). All of them evaluate.
         seed: decides which events those are, and which are rejected.
         progress: called with (events done, events in all), now and then.
+        delay: how late payoffs come: seconds, or text such as `"10min"`. A retained event is
+            learned from at the first event that is later by this, by the log's own clock.
+        batch: learn every so many events of the log, from all that is known by then. What is not
+            learned from when the log ends never is.
 
     Warns:
         NotUniformWarning: the articles were not shown uniformly at random, so the result is biased.
@@ -102,8 +113,9 @@ def replay(
         )
     check_size(size)
     check_seed(seed)
+    known = known_events(log, delay, batch)
     prepared(log, seed).warn()
-    result = replay_unwarned(policy, log, size, seed, progress)
+    result = replay_unwarned(policy, log, size, seed, progress, known=known)
     warn_if_unlikely(policy, result.buckets, result.uniformity)
     return result
 
@@ -121,27 +133,38 @@ def replay_unwarned(
     seed: int,
     progress: Progress | None = None,
     expected: ExpectedPayoffs | None = None,
+    known: Counters = NOTHING_LATE,
 ) -> Result:
     """The same of a log whose warning, if any, was given: for many replays of one log.
 
     `expected` is what the shown article of each event pays on average, which only a simulated
     world knows. The policy learns from what was paid; `Result.true_relative_ctr` counts this.
+    `known` says how many events before each one may have been learned from; by default all.
     """
     logged = prepared(log, seed)
     truth = None if expected is None else TrueValue(expected, log)
     began = perf_counter()
     if isinstance(policy, Policy):
         logged.check_range()
+        policy.model.check_payoffs(*payoff_range(log))
     if isinstance(policy, Policy) and policy.model.compiles:
-        trained, sums, slots = _replay_compiled(policy, log, logged, size, seed, progress, truth)
+        trained, sums, slots = _replay_compiled(
+            policy, log, logged, size, seed, progress, truth, known
+        )
     elif truth is not None:
         raise TypeError("true values are counted only for policies that compile")
     else:
-        trained, sums, slots = replay_in_python(policy, log, logged, size, seed, progress)
+        trained, sums, slots = replay_in_python(policy, log, logged, size, seed, progress, known)
     seconds = perf_counter() - began
 
+    by_block, visitors = logged.folded(sums.blocks)
+
     def bucket(which: int) -> Bucket:
-        return Bucket(sums.blocks[which], logged.by_block, logged.blocks, logged.binary)
+        return Bucket(
+            *(by_block[which], logged.by_block, logged.blocks, logged.binary),
+            None if visitors is None else visitors.at(which),
+            logged.visitors,
+        )
 
     return Result(
         learning=bucket(LEARNING),
@@ -167,6 +190,7 @@ def _replay_compiled(
     seed: int,
     progress: Progress | None,
     truth: TrueValue | None,
+    known: Counters,
 ) -> tuple[Policy, ReplaySums, Slots]:
     trained = policy.copy()
     trained.use_feature_model(log.feature_model, "the log")
@@ -186,10 +210,11 @@ def _replay_compiled(
         unusable=np.array([-1, -1]),
         trials=np.array([trained.trials]),
         work=np.empty(WORK * int(np.diff(log.pool_offsets).max(initial=1))),
+        known=known,
+        waiting=np.zeros(len(known), np.int32),
+        cursor=np.array([0]),
     )
-    sums = ReplaySums(
-        np.zeros((2, logged.blocks.count, 4)), np.zeros((2, len(model.roster.ids), 2))
-    )
+    sums = ReplaySums(np.zeros((2, logged.clusters, 4)), np.zeros((2, len(model.roster.ids), 2)))
     rule = Rule(
         explorer=trained.explorer.rule,
         seed=np.uint64(trained.seed),
@@ -197,23 +222,31 @@ def _replay_compiled(
         size=float(size),
         log_seed=np.uint64(seed),
     )
+    traffic = logged.traffic._replace(contexts=scoring_rows(model, log, log.users, members))
     room = model.room(log.dimension)
+    ticks = None if trained.half_life is None else ticks_of(log, trained.half_life)
     for start, stop in chunks(len(log)):
         segments = model.segments(log.users, start, stop)
-        blocks = logged.blocks.numbers(log, start, stop)
+        blocks = logged.cluster_numbers(log, start, stop)
         counted = sums if truth is None else truth.by_event(sums, stop - start)
         cut = blocks if truth is None else np.arange(stop - start, dtype=np.int32)
         rest = (memory, counted)
-        done = 0
-        while True:
-            later = (start + done, logged.traffic, pools, segments[done:], cut[done:])
-            done += replay_kernel(*later, model.state, rule, room, *rest)
-            _check_scores(memory, trained)
-            if done == stop - start:
-                break
-            model.renew()  # the next trial needs another prior, or form of the state
-            room = model.room(log.dimension)
-            memory.current[0] = -1
+        parts = [(0, stop - start)] if ticks is None else even_parts(ticks[start:stop])
+        for begin, end in parts:
+            if ticks is not None and trained.tick != ticks[start + begin]:
+                trained.advance_to(int(ticks[start + begin]))
+                room = model.room(log.dimension)
+                memory.current[0] = -1
+            done = begin
+            while True:
+                later = (start + done, traffic, pools, segments[done:], cut[done:end])
+                done += replay_kernel(*later, model.kernel_state, rule, room, *rest)
+                _check_scores(memory, trained)
+                if done == end:
+                    break
+                model.renew()  # the next trial needs another prior, or form of the state
+                room = model.room(log.dimension)
+                memory.current[0] = -1
         if truth is not None:
             truth.add(counted, start, blocks, sums)
         if progress is not None:

@@ -14,6 +14,7 @@ from topstory.evaluation.replays.replay import replay_unwarned
 from topstory.evaluation.replays.truth import ExpectedPayoffs
 from topstory.evaluation.replays.warm_start import needs_prior
 from topstory.evaluation.result import ArticleResult, Bucket, Result
+from topstory.evaluation.visitor_groups import VisitorSums
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
 from topstory.models.priors import Prior
@@ -22,6 +23,7 @@ from topstory.policies.registry import REGISTRY, policy
 Rows = tuple[tuple[float, ...], ...]
 
 BUCKETS = ("deployment", "learning")
+LOG = "log"
 TOTAL = "total"  # of both, at a split of traffic
 
 
@@ -56,6 +58,8 @@ class Outcome(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
     events: int
     seconds: float
     truth: dict[str, float | None] | None = None  # true relative CTRs, if a simulator knows them
+    # Of the log and both buckets: by group of visitors, and by bin of cells. None: none returned.
+    visitors: dict[str, tuple[Rows, Rows]] | None = None
 
     @classmethod
     def of(cls, run: Run, result: Result) -> Outcome:
@@ -78,6 +82,7 @@ class Outcome(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
             events=result.events,
             seconds=result.seconds,
             truth=None if known is None else {name: _finite(known[name]) for name in BUCKETS},
+            visitors=_visitor_rows(result),
         )
 
     def bucket(self, name: str) -> Bucket:
@@ -85,7 +90,14 @@ class Outcome(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
         if name not in BUCKETS:
             raise ValueError(f"bucket must be 'deployment' or 'learning', got {name!r}")
         sums = self.deployment_sums if name == "deployment" else self.learning_sums
-        return Bucket(_array(sums), _array(self.log), Blocks(*self.blocks), self.binary)
+        return Bucket(
+            *(_array(sums), _array(self.log), Blocks(*self.blocks), self.binary),
+            self._visitors(name),
+            self._visitors(LOG),
+        )
+
+    def _visitors(self, name: str) -> VisitorSums | None:
+        return None if self.visitors is None else VisitorSums(*map(_array, self.visitors[name]))
 
     @property
     def by_article(self) -> dict[str, ArticleResult]:
@@ -114,6 +126,17 @@ def play(run: Run, inputs: SharedInputs) -> Outcome:
     made = policy(run.policy, seed=run.seed, **dict(run.parameters), **given)
     found = replay_unwarned(made, inputs.log, run.size, run.seed, expected=inputs.expected)
     return Outcome.of(run, found)
+
+
+def _visitor_rows(result: Result) -> dict[str, tuple[Rows, Rows]] | None:
+    of_log = result.learning.log_visitors
+    sums = {LOG: of_log} | {name: getattr(result, name).visitors for name in BUCKETS}
+    found = {
+        name: (_rows(each.groups), _rows(each.cells))
+        for name, each in sums.items()
+        if each is not None
+    }
+    return found or None
 
 
 def _finite(value: float) -> float | None:

@@ -14,7 +14,7 @@ import numpy as np
 from topstory.events import EventLog
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING
 from topstory.kernels.compilation import Floats, Slots
-from topstory.kernels.replay import TRIALS, ReplaySums
+from topstory.kernels.scans.replay import TRIALS, ReplaySums
 
 
 @dataclass(frozen=True, eq=False)

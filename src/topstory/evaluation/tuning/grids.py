@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.evaluation.replays.run import Run
-from topstory.evaluation.uncertainty.repeats import check_repeats
+from topstory.evaluation.uncertainty.paths import check_repeats
 from topstory.policies import REGISTRY
 from topstory.policies.entries import Parameter
 from topstory.policies.policy import check_seed

@@ -31,6 +31,8 @@ from topstory.policies.registry import REGISTRY
 Mask = npt.NDArray[np.bool_]
 
 PAPER_RIDGE = 1.0  # of a linear model whose parameters name none
+# Of one that starts from a prior, its own; it is known only once the prior is, and about this.
+OWN_RIDGE = 1000.0
 # Where the expected curve peaks, and what it loses at e times less and at e times more.
 DEFAULTS = {"alpha": 0.5, "epsilon": 0.3, "ridge": 3.0, "shared ridge": 100.0}
 FALLS = {
@@ -109,6 +111,8 @@ def _edges(chosen: TriedPoint, tried: Sequence[TriedPoint]) -> tuple[str, ...]:
     """Parameters of which nothing lower, or nothing higher, was tried; a ridge may be left out."""
     found = []
     for name in dict.fromkeys(name for point in tried for name in point.parameters):
+        if name == "ridge" and REGISTRY[chosen.policy].from_prior:
+            continue  # the prior has one of its own, which is no edge
         values = [point.parameters.get(name, PAPER_RIDGE) for point in tried]
         value = chosen.parameters.get(name, PAPER_RIDGE)
         if len(set(values)) > 1 and value in (min(values), max(values)):
@@ -123,14 +127,20 @@ def _pooled(points: Sequence[TriedPoint], name: str, measured: Sequence[float]) 
     known = np.isfinite(logs)
     x = np.log([max(point.parameters[name], 1e-4) for point in points])
     entries = [REGISTRY[point.policy] for point in points]
-    has_ridge = np.array(["ridge" in e.model_parameters and not e.from_prior for e in entries])
-    ridge = np.log([point.parameters.get("ridge", PAPER_RIDGE) for point in points])
+    has_ridge = np.array(["ridge" in entry.model_parameters for entry in entries])
+    from_prior = np.array([entry.from_prior for entry in entries])
+    named_none = np.where(from_prior, OWN_RIDGE, PAPER_RIDGE)
+    ridge = np.log(
+        [p.parameters.get("ridge", none) for p, none in zip(points, named_none, strict=True)]
+    )
     size = np.log([point.size for point in points])
     policies = list(dict.fromkeys(point.policy for point in points))
     policy = np.array([policies.index(point.policy) for point in points])
     shares = np.array([REGISTRY[point.policy].model.article_features for point in points])
     expected = _falling(x, name) + np.where(
-        has_ridge, np.where(shares, _falling(ridge, "shared ridge"), _falling(ridge, "ridge")), 0.0
+        has_ridge & ~from_prior,  # beside a prior, nothing is known of a ridge beforehand
+        np.where(shares, _falling(ridge, "shared ridge"), _falling(ridge, "ridge")),
+        0.0,
     )
     if not known.any():
         return np.asarray(expected)
@@ -139,6 +149,7 @@ def _pooled(points: Sequence[TriedPoint], name: str, measured: Sequence[float]) 
     near_size, near_x = _near(size, LENGTH["size"]), _near(x, TUNED_LENGTH)
     curves = near_x * _parts(PARTS, same_policy, near_size)
     near_ridge = _near(ridge, LENGTH["ridge"]) * np.outer(has_ridge, has_ridge)
+    near_ridge *= from_prior[:, None] == from_prior
     curves += near_ridge * near_x * _parts(RIDGE_PARTS, same_policy, near_size)
     # Each policy and size has a level of its own, about which nothing is known beforehand.
     levels = same_policy * (size[:, None] == size)

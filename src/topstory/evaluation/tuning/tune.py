@@ -26,7 +26,7 @@ from topstory.evaluation.tuning.grids import (
     payoff_scale,
     searched_grid,
 )
-from topstory.evaluation.uncertainty.repeats import REPEATS
+from topstory.evaluation.uncertainty.paths import default_repeats
 from topstory.events import EventLog
 from topstory.events.log import check_log
 
@@ -64,7 +64,8 @@ def tune(
         on: what decides: `total`, what a site earns over both buckets, or the CTR of one bucket,
             `deployment` (as in the paper) or `learning`.
         learning_share: the share of visits that learn, in the total.
-        repeats: how many seeds to average: `seed`, `seed + 1`, …; 3 by default.
+        repeats: how many seeds to average: `seed`, `seed + 1`, …; by default 3, and up to 20 for
+            logs of fewer than 500,000 events.
         seed: the first of them.
         engine: `serial`, `local` (all cores), `ray`, or an engine.
         progress: called with (work done, work in all), now and then.
@@ -109,7 +110,7 @@ def tune(
     for rounds in range(MAX_WIDENINGS + 1):
         runs = grid_runs(
             *(policy, tried[parameter], tried.get("ridge"), sizes),
-            *(REPEATS if repeats is None else repeats, seed, numbers),
+            *(default_repeats(len(log)) if repeats is None else repeats, seed, numbers),
         )
         total = sum(cost(run) for run in runs)
         missing = [run for run in runs if run not in outcomes]

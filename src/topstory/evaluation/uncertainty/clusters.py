@@ -23,8 +23,8 @@ from topstory.evaluation.dependence import Dependence
 from topstory.evaluation.intervals import Variance, freedom, variance
 from topstory.evaluation.replays.prepared_log import chunks
 from topstory.events import EventLog
-from topstory.kernels.clusters import add_clusters
 from topstory.kernels.compilation import Floats
+from topstory.kernels.scans.clusters import add_clusters
 
 UNKNOWN = Variance(float("nan"), 0.0)
 
@@ -41,6 +41,14 @@ class ClusteredError:
     def known(self) -> bool:
         """Whether there can be an interval for such days."""
         return self.such_days.freedom >= 1 and not self.dependence.too_short
+
+    def limited(self, events: float) -> ClusteredError:
+        """With no more degrees of freedom than events that the variances rest on."""
+        such, these = (
+            each if each.freedom < 1 else Variance(each.value, min(each.freedom, events))
+            for each in (self.such_days, self.these_days)
+        )
+        return ClusteredError(such, these, self.dependence)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from topstory.evaluation.intervals import Interval
 from topstory.evaluation.result import Result
 from topstory.evaluation.uncertainty.repeats import mean_lift
-from topstory.kernels.replay import PAYOFF, TRIALS
+from topstory.kernels.scans.replay import PAYOFF, TRIALS
 
 
 @dataclass(frozen=True)

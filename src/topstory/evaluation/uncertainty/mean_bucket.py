@@ -8,19 +8,22 @@ from functools import cached_property
 import numpy as np
 
 from topstory.evaluation.intervals import NO_VARIANCE, Interval, Variance, rate_interval
-from topstory.evaluation.result import Bucket
+from topstory.evaluation.result import ALL_LEVELS, Bucket, visitor_columns
 from topstory.evaluation.uncertainty.next_period import NextPeriod, next_period
-from topstory.evaluation.uncertainty.repeats import Estimate, mean_relative_ctr
+from topstory.evaluation.uncertainty.paths import overlap, path_ends, shared_luck
+from topstory.evaluation.uncertainty.repeats import Estimate, added, mean_relative_ctr
+from topstory.evaluation.visitor_groups import VisitorSums
 from topstory.kernels.compilation import Floats
-from topstory.kernels.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
+from topstory.kernels.scans.replay import PAYOFF, TRIALS, WEIGHT, WEIGHTED_PAYOFF
 
 
 @dataclass(frozen=True, repr=False)
 class MeanBucket:
     """What a bucket earned over all seeds. With one seed it is that run's `Bucket`.
 
-    Intervals cover the clicks of this log and, with several seeds, the learning path. They say
-    nothing of other days: `next_period` does.
+    Intervals cover the clicks and hours of this log, its visitors where they are known to return
+    and, with several seeds, the learning path. They are nan where the log is too short for how
+    slowly its rates change. They say nothing of other days: `next_period` does.
     """
 
     runs: tuple[Bucket, ...]  # one for each seed
@@ -56,6 +59,11 @@ class MeanBucket:
         return self._interval(TRIALS, PAYOFF)
 
     @property
+    def too_short(self) -> bool:
+        """Whether CTRs change so slowly that this log says nothing of those of other days."""
+        return self.runs[0].too_short
+
+    @property
     def weighted_interval(self) -> Interval:
         """The 95 % interval of the pool-weighted CTR."""
         return self._interval(WEIGHT, WEIGHTED_PAYOFF)
@@ -74,6 +82,11 @@ class MeanBucket:
     def weighted_relative_ctr(self) -> float:
         """The pool-weighted CTR divided by the random policy's: the log's mean payoff."""
         return _ratio(self.weighted_ctr, _rate(self._log_sums, WEIGHT, WEIGHTED_PAYOFF))
+
+    @cached_property
+    def path_ends(self) -> Interval | None:
+        """The lowest and highest relative CTR of the seeds, if they disagree; None: they do not."""
+        return path_ends(self.runs)
 
     @cached_property
     def next_period(self) -> NextPeriod | None:
@@ -96,18 +109,27 @@ class MeanBucket:
         binary = all(run.binary for run in self.runs)
         ours, paid = self._sums[:, trials], self._sums[:, payoff]
         count = float(self._sums[:, TRIALS].sum()) / len(self.runs)
-        return rate_interval(ours, paid, binary, 0.95, count, self._path(trials, payoff))
+        path, returning = self._path(trials, payoff), None
+        levels = added([run.levels for run in self.runs])
+        if len(levels) == ALL_LEVELS:
+            returning = visitor_columns(VisitorSums(*levels[1:]), trials, payoff)
+        log = self.runs[0].log_sums[:, trials], self.runs[0].log_sums[:, payoff]
+        return rate_interval(ours, paid, binary, 0.95, count, path, returning, log)
 
     def _path(self, trials: int, payoff: int) -> Variance:
         """How much the mean over seeds varies with the learning path."""
         rates = [_rate(run.sums, trials, payoff) for run in self.runs if run.trials]
         if len(rates) < 2:
             return NO_VARIANCE
-        return Variance(float(np.var(rates, ddof=1)) / len(rates), len(rates) - 1)
+        luck = float(np.var(rates, ddof=1)) / len(rates)
+        return Variance(luck * shared_luck(len(rates), overlap(self.runs)), len(rates) - 1)
 
     def __repr__(self) -> str:
         low, high = self.interval
-        return f"<MeanBucket: {len(self.runs)} seeds, CTR {self.ctr:.4f} [{low:.4f}, {high:.4f}]>"
+        rate = "CTR" if all(run.binary for run in self.runs) else "payoff"
+        return (
+            f"<MeanBucket: {len(self.runs)} seeds, {rate} {self.ctr:.4f} [{low:.4f}, {high:.4f}]>"
+        )
 
 
 def _ratio(rate: float, base: float) -> float:

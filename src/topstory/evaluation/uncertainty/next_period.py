@@ -18,7 +18,7 @@ from topstory.evaluation.blocks import HOUR, Blocks
 from topstory.evaluation.intervals import Interval, quantile
 from topstory.evaluation.result import Bucket
 from topstory.kernels.compilation import Floats
-from topstory.kernels.replay import PAYOFF, TRIALS
+from topstory.kernels.scans.replay import PAYOFF, TRIALS
 
 MIN_DAYS = 5  # with fewer, an interval is too wide to be of use
 DAYS_OF_A_WEEK = 7

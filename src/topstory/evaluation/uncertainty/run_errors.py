@@ -3,22 +3,24 @@
 The error of a log CTR has two parts: clicks, which blocks of the log show, and the learning path,
 which seeds show. With three seeds, the variance between them is hardly known for one pair of
 policies, so it is moderated by that of the other pairs (Smyth 2004, "Linear models and empirical
-Bayes methods for assessing differential expression", section 6.2).
+Bayes methods for assessing differential expression", section 6.2). Seeds of one log share some of
+their luck, so that their means differ between logs by more (`paths`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from topstory.evaluation.intervals import freedom, variance
-from topstory.evaluation.result import Bucket
+from topstory.evaluation.intervals import Part, Variance, clustered_variance
+from topstory.evaluation.result import ALL_LEVELS, Bucket, Levels
+from topstory.evaluation.uncertainty.paths import overlap, shared_luck
 from topstory.kernels.compilation import Floats
-from topstory.kernels.replay import PAYOFF, TRIALS
+from topstory.kernels.scans.replay import PAYOFF, TRIALS
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -35,6 +37,9 @@ class RunErrors:
     shares: Floats  # (policies, blocks) of the trials
     by_block: Floats  # (policies, blocks) relative errors
     by_seed: Floats  # (policies, seeds) log rates; nan without a payoff
+    overlap: float  # of what two seeds learn from
+    # (shares, relative errors) of groups of visitors, and of bins of cells; None: none returned.
+    visitors: tuple[Part, Part] | None = None
 
     @property
     def blocks(self) -> int:
@@ -52,14 +57,20 @@ class RunErrors:
     def ratios(self, pairs: Sequence[tuple[Hashable, Hashable]]) -> tuple[Floats, Floats, Floats]:
         """The log ratio of each pair, its variance, and the degrees of freedom of that."""
         ours, theirs = self.sides(pairs)
-        shares = (self.shares[ours] + self.shares[theirs]) / 2
-        clicks = variance(shares, self.by_block[ours] - self.by_block[theirs])
-        clicks_freedom = freedom(shares)
+        found = [self._clicks(a, b) for a, b in zip(ours, theirs, strict=True)]
+        clicks, clicks_freedom = (np.array(each) for each in zip(*found, strict=True))
         path, path_freedom = path_variance(self.by_seed[ours] - self.by_seed[theirs])
+        path *= self._shared
         both = clicks + path
         parts = clicks**2 / clicks_freedom + path**2 / np.maximum(path_freedom, 1)
         freedoms = np.divide(both**2, parts, out=np.ones_like(both), where=parts > 0)
         return np.log(self.rates[ours] / self.rates[theirs]), both, freedoms
+
+    def _clicks(self, ours: int, theirs: int) -> Variance:
+        """The variance of one log ratio, but for the learning path."""
+        levels = ((self.shares, self.by_block), *(self.visitors or ()))
+        parts = [((s[ours] + s[theirs]) / 2, errors[ours] - errors[theirs]) for s, errors in levels]
+        return clustered_variance(*parts)
 
     def apart_by_seed(self) -> Floats:
         """(policies, seeds): how far each seed is from the mean, as an error of that mean."""
@@ -67,7 +78,12 @@ class RunErrors:
         known = np.isfinite(self.by_seed)
         used = np.where(known, self.by_seed, 0.0)
         mean = used.sum(axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
-        return np.asarray(np.where(known, used - mean, 0.0) / (seeds * max(1, seeds - 1)) ** 0.5)
+        share = (self._shared / (seeds * max(1, seeds - 1))) ** 0.5
+        return np.asarray(np.where(known, used - mean, 0.0) * share)
+
+    @property
+    def _shared(self) -> float:
+        return shared_luck(self.by_seed.shape[1], self.overlap)
 
     @classmethod
     def of(cls, runs: Mapping[Name, Sequence[Bucket]]) -> RunErrors:
@@ -79,24 +95,47 @@ class RunErrors:
                 + (", ".join(f"{name} {len(each)}" for name, each in runs.items()) or "none")
             )
         first = next(iter(runs.values()))
-        sums = np.array(
-            [[each.log_sums for each in first]]
-            + [[each.sums for each in buckets] for buckets in runs.values()]
-        )
-        trials, payoff = sums[..., TRIALS], sums[..., PAYOFF]  # (policies, seeds, blocks)
-        totals, paid = trials.sum((1, 2)), payoff.sum((1, 2))
-        rates = np.divide(paid, totals, out=np.zeros_like(paid), where=totals > 0)
-        shares = trials.sum(1) / np.maximum(totals, 1e-300)[:, None]
-        earned = payoff.sum(1) / np.where(paid > 0, paid, 1.0)[:, None]
+        levels = [[each.log_levels for each in first]]
+        levels += [[each.levels for each in buckets] for buckets in runs.values()]
+        by_level = [_relative(sums) for sums in _by_level(levels)]
+        trials, payoff, rates, shares, errors = by_level[0]
         by_seed = np.full(trials.shape[:2], np.nan)
         np.log(
             payoff.sum(2) / np.maximum(trials.sum(2), 1e-300), out=by_seed, where=payoff.sum(2) > 0
         )
         names: dict[Hashable, int] = {RANDOM: 0}
         names |= {name: i + 1 for i, name in enumerate(runs)}
-        return cls(
-            names, rates, shares, np.where(paid > 0, 1, 0)[:, None] * (earned - shares), by_seed
-        )
+        visitors = None
+        if len(by_level) == ALL_LEVELS:
+            groups, cells = by_level[1:]
+            visitors = ((groups.shares, groups.errors), (cells.shares, cells.errors))
+        return cls(names, rates, shares, errors, by_seed, overlap(first), visitors)
+
+
+class _Relative(NamedTuple):
+    """Of clusters of one kind."""
+
+    trials: Floats  # (policies, seeds, clusters)
+    payoff: Floats
+    rates: Floats  # (policies,)
+    shares: Floats  # (policies, clusters)
+    errors: Floats  # (policies, clusters)
+
+
+def _by_level(runs: Sequence[Sequence[Levels]]) -> list[Floats]:
+    """(policies, seeds, clusters, 4) for each kind of clusters that all runs have."""
+    kinds = min(len(levels) for policy in runs for levels in policy)
+    return [np.array([[levels[k] for levels in policy] for policy in runs]) for k in range(kinds)]
+
+
+def _relative(sums: Floats) -> _Relative:
+    trials, payoff = sums[..., TRIALS], sums[..., PAYOFF]
+    totals, paid = trials.sum((1, 2)), payoff.sum((1, 2))
+    rates = np.divide(paid, totals, out=np.zeros_like(paid), where=totals > 0)
+    shares = trials.sum(1) / np.maximum(totals, 1e-300)[:, None]
+    earned = payoff.sum(1) / np.where(paid > 0, paid, 1.0)[:, None]
+    errors = np.where(paid > 0, 1, 0)[:, None] * (earned - shares)
+    return _Relative(trials, payoff, rates, shares, errors)
 
 
 def seed_variance(differences: Floats) -> tuple[Floats, Floats]:

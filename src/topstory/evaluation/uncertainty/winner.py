@@ -31,7 +31,6 @@ from topstory.evaluation.uncertainty.run_errors import (
     seed_variance,
 )
 from topstory.kernels.compilation import Floats
-from topstory.kernels.replay import TRIALS, WEIGHT
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -65,10 +64,9 @@ def shrunk_relative_ctrs(candidates: Mapping[Name, Sequence[Bucket]]) -> dict[Na
         return {name: mean_relative_ctr(buckets) for name, buckets in candidates.items()}
     rows = [errors.names[name] for name in known]
     logs = np.log(errors.rates[rows])
-    overlap = _overlap(next(iter(candidates.values())))
-    deviations, (own, own_freedom) = logs - logs.mean(), _deviations(errors, rows, overlap)
+    deviations, (own, own_freedom) = logs - logs.mean(), _deviations(errors, rows)
     best, unsure = _posterior(deviations, own)
-    base, base_freedom = _common(errors, rows, overlap)
+    base, base_freedom = _common(errors, rows)
     found = dict.fromkeys(candidates, Estimate(float("nan"), NOTHING_KNOWN))
     middle = float(logs.mean() - np.log(errors.rates[errors.names[RANDOM]]))
     for i, name in enumerate(known):
@@ -80,18 +78,18 @@ def shrunk_relative_ctrs(candidates: Mapping[Name, Sequence[Bucket]]) -> dict[Na
     return found
 
 
-def _deviations(errors: RunErrors, rows: list[int], overlap: float) -> tuple[Floats, Floats]:
+def _deviations(errors: RunErrors, rows: list[int]) -> tuple[Floats, Floats]:
     """The variance of each log CTR's distance from the mean of all, and its freedom."""
     by_block, shares = errors.by_block[rows], errors.shares[rows]
     clicks = variance(shares, by_block - by_block.mean(axis=0))
     seeds = errors.by_seed[rows]
     known = np.isfinite(seeds)
     mean = np.where(known, seeds, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    path, path_freedom = _path_variance(seeds - mean, overlap, least=_pooled(seeds - mean))
+    path, path_freedom = _path_variance(seeds - mean, errors.overlap, least=_pooled(seeds - mean))
     return clicks + path, _matched(clicks, freedom(shares), path, path_freedom)
 
 
-def _common(errors: RunErrors, rows: list[int], overlap: float) -> tuple[float, float]:
+def _common(errors: RunErrors, rows: list[int]) -> tuple[float, float]:
     """The variance of the mean of all over the random policy's, and its freedom."""
     log = errors.names[RANDOM]
     shares = (errors.shares[rows].mean(axis=0) + errors.shares[log]) / 2
@@ -99,15 +97,9 @@ def _common(errors: RunErrors, rows: list[int], overlap: float) -> tuple[float, 
     seeds = errors.by_seed[rows] - errors.by_seed[log]
     whole = seeds[:, np.isfinite(seeds).all(axis=0)].mean(axis=0, keepdims=True)
     # As if the candidates' paths were independent, unless the seeds of their mean differ by more.
-    path, path_freedom = _path_variance(whole, overlap, least=_pooled(seeds) / len(rows))
+    path, path_freedom = _path_variance(whole, errors.overlap, least=_pooled(seeds) / len(rows))
     found = _matched(clicks, freedom(shares), path[0], path_freedom[0])
     return float(clicks + path[0]), float(found)
-
-
-def _overlap(buckets: Sequence[Bucket]) -> float:
-    """The share of a seed's events that another seed learns from too: the mean of 1/K."""
-    expected, events = sum(each.log_sums.sum(axis=0)[[TRIALS, WEIGHT]] for each in buckets)
-    return min(expected / events, 0.5) if events > 0 else 0.0  # a choice is from two or more
 
 
 def _pooled(differences: Floats) -> float:
@@ -117,14 +109,10 @@ def _pooled(differences: Floats) -> float:
 
 
 def _path_variance(differences: Floats, overlap: float, least: float) -> tuple[Floats, Floats]:
-    """Between the means over seeds of different logs, and its freedom.
-
-    Means of n that are correlated by the overlap ρ have the variance of independent ones times
-    1 + n·ρ/(1 − ρ) (Nadeau and Bengio 2003, "Inference for the generalization error").
-    """
+    """Between the means over seeds of different logs, and its freedom."""
     found, freedoms = path_variance(differences)
     degrees = np.maximum(np.isfinite(differences).sum(axis=1) - 1, 0)
-    shared = 1 + (degrees + 1) * overlap / (1 - overlap)
+    shared = 1 + (degrees + 1) * overlap / (1 - overlap)  # as `paths.shared_luck`
     # No variance is surer than all the seeds together make it.
     return np.maximum(found, least) * shared, np.minimum(freedoms, max(degrees.sum(), 1))
 

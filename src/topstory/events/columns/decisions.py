@@ -129,6 +129,18 @@ def visitor_numbers(table: pa.Table) -> npt.NDArray[np.int64] | None:
     return label_numbers(table, "visitor")[0]
 
 
+def take_column(table: pa.Table | None, name: str) -> npt.NDArray[np.int64] | None:
+    """(n,) a column of whole numbers, 0 where it is null; None without such a column.
+
+    >>> take_column(as_decisions({"slot": [2, None]}, 2), "slot").tolist()
+    [2, 0]
+    """
+    if table is None or name not in table.column_names:
+        return None
+    column = _whole(table.column(name)).fill_null(0)
+    return np.asarray(as_numpy(column), np.int64)
+
+
 def label_numbers(
     table: pa.Table, name: str
 ) -> tuple[npt.NDArray[np.int64] | None, tuple[str, ...]]:

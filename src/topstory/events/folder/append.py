@@ -14,6 +14,7 @@ from topstory.events.columns.contexts import take_contexts
 from topstory.events.columns.decisions import join_decisions, take_decisions
 from topstory.events.columns.exact import join_exact
 from topstory.events.columns.times import DAY, as_datetime
+from topstory.events.columns.varying import join_varying
 from topstory.events.columns.visitors import Visitors
 from topstory.events.concat import join_users
 from topstory.events.folder.contents import (
@@ -115,6 +116,8 @@ class Appender:
             propensity=log.propensity,
             exact=log.exact,
             decisions=log.decisions,
+            sizes=log.pool_sizes[log.pool],
+            varying=log.varying,
         )
         if events.times is None or self._shuffled:
             self._add(events)
@@ -178,6 +181,8 @@ class Appender:
             "feature_model",
             "decisions",
             "visitor_ids",
+            "event_numbers",
+            "varying",
         ):
             if getattr(before, key) != getattr(contents, key):
                 raise ValueError(
@@ -185,7 +190,11 @@ class Appender:
                     f"first and {getattr(contents, key)!r} in a later one"
                 )
         recorded = before.recorded_propensity or contents.recorded_propensity
-        self._contents = msgspec.structs.replace(before, recorded_propensity=recorded)
+        self._contents = msgspec.structs.replace(
+            before,
+            recorded_propensity=recorded,
+            propensity_estimate=before.propensity_estimate or contents.propensity_estimate,
+        )
 
     def _check_visitors(self, visitors: Visitors | None) -> None:
         """Batches that identify their visitors must share one table of users."""
@@ -214,6 +223,8 @@ class Appender:
             self._bytes += part.users.nbytes + 28 * (stop - start)
             self._bytes += 0 if part.exact is None else part.exact.nbytes
             self._bytes += 0 if part.decisions is None else part.decisions.nbytes
+            if part.varying is not None:
+                self._bytes += 4 * part.varying.width * int(part.sizes.sum())
             if self._rows == ROW_GROUP_ROWS or self._bytes > MAX_WAITING_BYTES:
                 self._flush()
             if self._in_file == FILE_ROWS:
@@ -277,6 +288,8 @@ def _slice(events: EventRows, start: int, stop: int) -> EventRows:
         propensity=events.propensity[rows],
         exact=None if events.exact is None else events.exact[rows],
         decisions=None if events.decisions is None else take_decisions(events.decisions, rows),
+        sizes=events.sizes[rows],
+        varying=None if events.varying is None else events.varying[rows],
     )
 
 
@@ -284,6 +297,7 @@ def _join(parts: list[EventRows]) -> EventRows:
     times = [part.times for part in parts if part.times is not None]
     visitors = [part.visitor for part in parts if part.visitor is not None]
     exact = [part.exact for part in parts if part.exact is not None]
+    varying = [(part.varying, part.sizes) for part in parts if part.varying is not None]
     return EventRows(
         times=np.concatenate(times) if times else None,
         users=join_users([part.users for part in parts]),
@@ -294,4 +308,6 @@ def _join(parts: list[EventRows]) -> EventRows:
         propensity=np.concatenate([part.propensity for part in parts]),
         exact=join_exact(exact) if exact else None,
         decisions=join_decisions([(part.decisions, len(part.pool)) for part in parts]),
+        sizes=np.concatenate([part.sizes for part in parts]),
+        varying=join_varying(varying) if varying else None,
     )

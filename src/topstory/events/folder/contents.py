@@ -12,6 +12,8 @@ from topstory.events.columns.decisions import COLUMNS
 
 FORMAT = "topstory-log"
 VERSION = 1
+# Of a log whose contexts have numbers of the event: who does not know of them must not read it.
+EVENTS_VERSION = 2
 
 CONTENTS = "log.json"
 ARTICLES = "articles.parquet"
@@ -54,6 +56,9 @@ class LogContents(msgspec.Struct, frozen=True, omit_defaults=True):
     feature_model: str | None = None  # that made contexts and features; None: unknown, or none
     decisions: tuple[str, ...] = ()  # the columns of decisions that events have
     visitor_ids: bool = False  # whether users.parquet says who each row is, in `visitor`
+    event_numbers: int = 0  # of a context: the last before the constant, which are of the event
+    varying: int = 0  # those of them that events hold for each article of the pool
+    propensity_estimate: str | None = None  # how propensities were estimated; None: they were not
 
 
 class _Heading(msgspec.Struct, frozen=True):
@@ -84,10 +89,10 @@ def read_contents(folder: Path) -> LogContents:
         raise ValueError(f"{path}: not a topstory log's table of contents: {error}") from None
     if heading.format != FORMAT:
         raise ValueError(f"{path}: format is {heading.format!r}, not {FORMAT!r}")
-    if heading.version != VERSION:
+    if not VERSION <= heading.version <= EVENTS_VERSION:
         raise ValueError(
             f"{path}: the log has format version {heading.version}, but this topstory reads "
-            f"version {VERSION}; upgrade topstory"
+            f"up to version {EVENTS_VERSION}; upgrade topstory"
         )
     try:
         contents = msgspec.json.decode(text, type=LogContents)
@@ -148,6 +153,10 @@ def _check(contents: LogContents, path: Path) -> None:
     counts += [contents.events - (contents.recorded_count or 0), contents.recorded_count or 0]
     if min(*counts, *(file.events for file in contents.files)) < 0:
         raise ValueError(f"{path}: damaged: it has a negative count")
+    if not 0 <= contents.varying <= contents.event_numbers < contents.dimension or (
+        contents.event_numbers and (contents.contexts != "dense" or contents.users is not None)
+    ):
+        raise ValueError(f"{path}: damaged: its contexts cannot have such numbers of events")
     if contents.exact and (contents.contexts != "dense" or contents.users is not None):
         raise ValueError(f"{path}: damaged: only dense contexts of events can be exact")
     if contents.visitor_ids and (

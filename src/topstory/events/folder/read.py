@@ -22,6 +22,7 @@ from topstory.events.columns.exact import ExactValues
 from topstory.events.columns.pools import PoolTable
 from topstory.events.columns.positions import PositionLookup, position_type
 from topstory.events.columns.times import EARLIEST, LATEST, Times
+from topstory.events.columns.varying import VaryingNumbers, starts_of
 from topstory.events.columns.visitors import Visitors, check_visitor_numbers
 from topstory.events.folder.contents import (
     ARTICLES,
@@ -157,6 +158,7 @@ class _LogBuffers:
         self._exact_payoff = np.empty(exact)
         self._micros = np.empty(events if contents.timed else 0, np.int64)
         self._decisions: list[list[pa.Table]] = [[] for _ in contents.files]
+        self._varying: list[list[Array]] = [[] for _ in contents.files]
 
     def fill(self, number: int, path: Path, rows: int) -> None:
         """Read file `number` into its place."""
@@ -185,6 +187,8 @@ class _LogBuffers:
                 bad = ~((chance > 0) & (chance <= 1))
                 _raise_at(bad, chance, where, start, "propensity {}; it must lie in (0, 1]")
                 self._propensity[place] = chance
+            if self._contents.varying:
+                self._varying[number].append(self._read_varying(batch, place, where, start))
             if self._contents.decisions:
                 table = pa.Table.from_batches([batch]).select(list(self._contents.decisions))
                 check_decisions(table, where, start)
@@ -225,8 +229,36 @@ class _LogBuffers:
             recorded_count=contents.recorded_count,
             exact=ExactValues(self._exact_users, self._exact_payoff) if contents.exact else None,
             feature_model=contents.feature_model,
+            propensity_estimate=contents.propensity_estimate,
             decisions=join_decisions(tables),
+            event_numbers=contents.event_numbers,
+            varying=self._varying_numbers(),
         )
+
+    def _varying_numbers(self) -> VaryingNumbers | None:
+        width = self._contents.varying
+        if not width:
+            return None
+        flat = [part for parts in self._varying for part in parts]
+        values = np.concatenate([np.empty(0, np.float32), *flat]).reshape(-1, width)
+        return VaryingNumbers(values, starts_of(self._pools.sizes[self._pool]))
+
+    def _read_varying(self, batch: Any, place: slice, where: str, start: int) -> Array:
+        """The numbers of each article of the pool; those of the shown one are in the context."""
+        column, width = batch.column("varying"), self._contents.varying
+        sizes = self._pools.sizes[self._pool[place]]
+        found = as_numpy(column.value_lengths())
+        wanted = f"{{}} numbers that vary by article; its pool needs {width} for each article"
+        _raise_at(found != sizes * width, found, where, start, wanted)
+        flat = as_numpy(column.flatten())
+        values = flat.reshape(-1, width)
+        shown = values[starts_of(sizes) + self._position[place]]
+        users = self._users[place][:, -1 - width : -1]
+        same = (shown == users).all(axis=1)  # false for what is no number
+        _raise_at(~same, shown, where, start, "varying {} is not what the context has")
+        if not np.isfinite(flat).all():
+            raise ValueError(f"{where}{start} or later: a number that varies is not finite")
+        return np.array(flat)
 
     def _fill_exact(self, batch: Any, place: slice, where: str, start: int) -> None:
         """The same contexts and payoffs, before they were rounded."""

@@ -31,6 +31,8 @@ def events_schema(contents: LogContents) -> pa.Schema:
             ("user_exact", pa.list_(_element(pa.float64()), contents.dimension)),
             ("payoff_exact", pa.float64()),
         ]
+    if contents.varying:
+        columns.append(("varying", pa.list_(_element(pa.float32()))))
     schema = _schema(columns if contents.timed else columns[1:])
     for field in stored_schema(contents.decisions):
         schema = schema.append(field)

@@ -22,9 +22,11 @@ from topstory.events.columns.decisions import stored_decisions
 from topstory.events.columns.exact import ExactValues
 from topstory.events.columns.profiles import profile_kinds
 from topstory.events.columns.times import Times, as_datetime
+from topstory.events.columns.varying import VaryingNumbers
 from topstory.events.folder.contents import (
     ARTICLES,
     EVENTS,
+    EVENTS_VERSION,
     FORMAT,
     POOLS,
     USERS,
@@ -88,7 +90,7 @@ def contents_of(log: EventLog) -> LogContents:
     recorded = log.recorded_propensity is not None
     return LogContents(
         format=FORMAT,
-        version=VERSION,
+        version=EVENTS_VERSION if log.event_numbers else VERSION,
         events=0,
         articles=len(log.article_ids),
         pools=len(log.pool_table),
@@ -103,7 +105,10 @@ def contents_of(log: EventLog) -> LogContents:
         recorded_count=stored_count(log.propensities_recorded, recorded, len(log)),
         exact=log.exact is not None,
         feature_model=log.feature_model,
+        propensity_estimate=log.propensity_estimate,
         decisions=() if log.decisions is None else tuple(log.decisions.column_names),
+        event_numbers=log.event_numbers,
+        varying=0 if log.varying is None else log.varying.width,
         **({} if people is None else contents_of_users(people)),
     )
 
@@ -242,6 +247,8 @@ def _write_events(log: EventLog, contents: LogContents, path: Path, first: int, 
                 propensity=part.propensity,
                 exact=part.exact,
                 decisions=part.decisions,
+                sizes=part.pool_sizes[part.pool],
+                varying=part.varying,
             )
             table = events_table(columns, part.article_ids, schema)
             writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
@@ -260,6 +267,8 @@ class EventRows:
     propensity: npt.NDArray[np.float32]
     exact: ExactValues | None
     decisions: pa.Table | None
+    sizes: npt.NDArray[np.int64]  # of the events' pools
+    varying: VaryingNumbers | None
 
 
 def events_table(events: EventRows, ids: Sequence[str], schema: pa.Schema) -> pa.Table:
@@ -291,9 +300,19 @@ def events_table(events: EventRows, ids: Sequence[str], schema: pa.Schema) -> pa
             pa.FixedSizeListArray.from_arrays(flat, type=kind),
             _arrow(events.exact.payoff),
         ]
+    if events.varying is not None:
+        columns.append(_varying(events.varying, events.sizes, schema.field("varying").type))
     if events.decisions is not None:
         columns += stored_decisions(events.decisions).columns
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _varying(numbers: VaryingNumbers, sizes: npt.NDArray[np.int64], kind: Any) -> Any:
+    packed = numbers.packed(sizes)
+    ends = np.append(packed.starts, len(packed.values)) * packed.width
+    return pa.ListArray.from_arrays(
+        _arrow(ends.astype(np.int32)), _arrow(packed.values.ravel()), type=kind
+    )
 
 
 def _arrow(values: Any, kind: Any = None) -> Any:

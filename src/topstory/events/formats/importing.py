@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import glob
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from topstory.events.columns.times import LATEST
 from topstory.events.folder.append import Appender
 from topstory.events.folder.contents import check_replaceable
 from topstory.events.formats.damage import check_loss, lost_bytes, total_bytes
@@ -29,7 +25,7 @@ from topstory.events.formats.mapped.reader import MappedReader, is_mapped
 from topstory.events.formats.pipeline.sources import DamagedFile
 from topstory.events.formats.reader import FormatReader
 from topstory.events.formats.registry import reader
-from topstory.events.log import EventLog
+from topstory.events.formats.source_files import FileOrder, Paths, find_files, sort_by_time
 from topstory.files import replaced_folder
 
 MAX_BAD_SHARE = 0.01
@@ -39,11 +35,6 @@ MIN_PARALLEL_BYTES = 1 << 27
 MAX_WORKERS = 4  # this process merges and writes what they parse, and cannot keep up with more
 MAX_EXCESS_BAD_ROWS = 200_000  # more bad rows than good ones by this many: it is another format
 MAX_BAD_ROWS_ALIKE = 1_000  # rows before any event, all bad for one reason: so will the others be
-
-SORTED = "an event was older than one before it: the log was put in time order"
-UNORDERED_FILES = "older than the end of the file before: files are not in time order"
-
-Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
 
 class ImportReport(msgspec.Struct, frozen=True):
@@ -144,7 +135,7 @@ def _import(
     options: Mapping[str, Any],
 ) -> ImportReport:
     """One attempt."""
-    format, order, events = source.name, _FileOrder(faults), 0
+    format, order, events = source.name, FileOrder(faults), 0
     count = usual_workers(format, paths) if workers is None else workers
 
     def follow(read: int) -> None:
@@ -176,7 +167,7 @@ def _import(
         mapped = source if isinstance(source, MappedReader) else None
         appender.finish(None if mapped is None else mapped.users())
         if mapped is not None and mapped.sort and not order.ascending:
-            _sort_by_time(fresh, faults, str(paths[0]))
+            sort_by_time(fresh, faults, str(paths[0]))
     return ImportReport(
         format=format,
         files=tuple(map(str, paths)),
@@ -230,77 +221,6 @@ def process_count() -> int:
     if hasattr(os, "sched_getaffinity"):  # Linux: respects containers and `taskset`
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def find_files(files: Paths) -> list[Path]:
-    """The files, with patterns resolved; the error names a file that does not exist.
-
-    >>> find_files("none.gz")
-    Traceback (most recent call last):
-    ...
-    FileNotFoundError: none.gz: there is no such file
-    """
-    given = [files] if isinstance(files, str | PathLike) else list(files)
-    paths: list[Path] = []
-    for name in [fspath(each) for each in given]:
-        if Path(name).is_file():
-            paths.append(Path(name))
-        elif matching := sorted(glob.glob(name), key=_natural) if glob.has_magic(name) else []:
-            paths += [Path(match) for match in matching if Path(match).is_file()]
-        else:
-            reason = "there is no such file"
-            if Path(name).is_dir():
-                reason = "it is a folder; name its files"
-            elif Path(name).exists():  # read twice, or from the end: a pipe will not do
-                reason = "it is not a regular file; write what it holds to one, gzipped or not"
-            raise FileNotFoundError(f"{name}: {reason}")
-    if not paths:
-        raise ValueError("there is nothing to import: name at least one file")
-    return paths
-
-
-def _natural(name: str) -> tuple[list[str | int], str]:
-    """Sorts runs of digits as numbers: day2 before day10."""
-    parts = re.split(r"([0-9]+)", name)  # text and digits alternate
-    return [int(part) if i % 2 else part for i, part in enumerate(parts)], name
-
-
-class _FileOrder:
-    """Notes events that are older than the end of the file before theirs, or than any before."""
-
-    def __init__(self, faults: Faults) -> None:
-        self._faults = faults
-        self._file: Path | None = None
-        self._early = False
-        self.ascending, self._latest = True, -LATEST
-        self._last = self._end = 0  # microseconds: of the last event; of the last file's last
-
-    def follow(self, path: Path, batch: EventLog) -> None:
-        """Check the next batch of events."""
-        if batch.times is None:
-            return
-        micros = batch.times.microseconds()
-        self.ascending &= int(micros[0]) >= self._latest and bool((np.diff(micros) >= 0).all())
-        self._latest = max(self._latest, int(micros.max()))
-        if self._file is not path:  # not the same object: a file may be given twice
-            self._end = self._last
-            self._early = self._file is not None and bool(micros[0] < self._end)
-        self._file, self._last = path, int(micros[-1])
-        if self._early:
-            earlier = int((micros < self._end).sum())
-            if earlier:
-                self._faults.note(UNORDERED_FILES, str(path), 0, count=earlier)
-
-
-def _sort_by_time(folder: Path, faults: Faults, file: str) -> None:
-    """Write the log again in time order; events of one time stay in order."""
-    log = EventLog.read(folder)
-    assert log.times is not None
-    micros = log.times.microseconds()
-    late = int((micros < np.maximum.accumulate(micros)).sum())
-    faults.forget(UNORDERED_FILES)
-    faults.note(SORTED, file, 0, count=late)
-    log[np.argsort(micros, kind="stable")].write(folder)
 
 
 def _reasons(faults: Faults) -> str:

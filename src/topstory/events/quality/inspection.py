@@ -100,6 +100,7 @@ class Inspection(msgspec.Struct, frozen=True):
     fields: tuple[FieldSummary, ...] = ()  # of raw profiles
     repeats: int | None = None  # events that equal an earlier one; None: not known
     warnings: tuple[str, ...] = ()  # what will hurt, and what to do
+    propensity_estimate: str | None = None  # how propensities were estimated; None: they were not
 
 
 def inspect(log: EventLog) -> Inspection:
@@ -147,6 +148,7 @@ def inspect(log: EventLog) -> Inspection:
         fields=describe_fields(log),
         repeats=repeated_events(log),
         warnings=hazards(log),
+        propensity_estimate=log.propensity_estimate,
     )
 
 

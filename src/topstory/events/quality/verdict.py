@@ -65,6 +65,8 @@ def judge(log: EventLog, found: Uniformity) -> Verdict:
     rows = rows[evenly_spaced(len(rows), MAX_SURVIVORS)]
     checks = randomness_checks(log[rows], tested)
     method, reason = _of_recorded(log, rejected, checks)
+    if log.propensity_estimate is not None:
+        reason = reason.replace("recorded", "estimated")
     remarks = _remarks(log, found, checks, rejected)
     return Verdict(method, (reason, *remarks), rejected, tested, checks)
 
@@ -83,7 +85,8 @@ def _of_uniform(log: EventLog, checks: tuple[Check, ...]) -> tuple[Method, str]:
             f"Not fit for replay: what was shown is not uniformly random{failure}. "
             + ("The recorded propensities are wrong. " if recorded else "")
             + "Replaying the log gives biased numbers. Record the probability of each choice, "
-            "or log a share of the traffic with uniformly random choices."
+            "or log a share of the traffic with uniformly random choices. `topstory propensities` "
+            "estimates what was not recorded."
         )
     tests = "the test" if len(tested) == 1 else f"{len(tested)} tests"
     return "replay", (
@@ -135,8 +138,8 @@ def _of_recorded(log: EventLog, found: Rejection, checks: tuple[Check, ...]) -> 
         return "off-policy", (
             f"Fit for off-policy estimators, not for replay: the recorded propensities agree with "
             f"the log ({mean}), but rejection sampling leaves {left}, and {why}. "
-            "`topstory export obp` writes the log for estimators that weight events by their "
-            "propensities."
+            "`topstory evaluate` and `topstory choose` weight events by their propensities; "
+            "`topstory export obp` writes the log for other such estimators."
         )
     return "rejection", (
         "Fit for replay by rejection sampling: propensities are recorded and not uniform; "
@@ -158,6 +161,11 @@ def _remarks(
         for check in checks
         if THINNED in check.text and not check.failed
     ]
+    if log.propensity_estimate is not None:
+        remarks.append(
+            f"The propensities were estimated, not recorded ({log.propensity_estimate}): they are "
+            "right only if nothing else than user, pool and time decided what was shown."
+        )
     lacking = len(log) - log.propensities_recorded
     if log.propensities_recorded and lacking:
         remarks.append(

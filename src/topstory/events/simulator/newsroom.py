@@ -95,8 +95,19 @@ class Newsroom:
 
     def odds(self, article: SimulatedArticle, hour: int) -> float:
         """Log-odds of a click in an hour, without the user's part and the overall level."""
-        aged = article.popularity - article.decay * (hour - article.born)
+        have, age = self.settings, hour - article.born
+        aged = article.popularity - article.decay * age
+        if have.novelty:
+            aged += have.novelty * 0.5 ** (age / have.novelty_hours)
+        if have.popularity_drift:
+            aged += self._walked(article, hour)
         return aged + self.settings.daily * day_curve(hour)
+
+    def _walked(self, article: SimulatedArticle, hour: int) -> float:
+        """Where the random walk of an article's log-odds is: a step for each hour of its life."""
+        key = [self._seed, 7, article.born + 2**40, int(article.id.rpartition("-")[2])]
+        steps = np.random.default_rng(key).normal(0, 1, max(0, hour - article.born))
+        return float(self.settings.popularity_drift * steps.sum())
 
     def _article(self, hour: int, number: int, random: np.random.Generator) -> SimulatedArticle:
         have = self.settings

@@ -60,10 +60,15 @@ class WorldSettings:
     popularity: float = 0.05  # deviation between articles of one topic
     topic_popularity: tuple[float, ...] = (0.05, 0.38, -0.20, 0.0, -0.90)  # log-odds of topics
     decay: float = 0.01  # an hour: each article's is uniform between 0 and this
+    # What a fresh article has above an old one. Profiles then say when an article was published.
+    novelty: float = 0.0
+    novelty_hours: float = 6.0  # after which half of it is left
     daily: float = 0.10  # how much more is clicked in the evening than on average
     preference: float = 0.50  # how much a group prefers its topics
     affinity: float = 3.0  # of a group to its own topic, against the noise of the others
     own_appeal: float = 0.02  # deviation of an article's appeal to a group, beyond its topics
+    taste_turn: float = 0.0  # radians a day: how fast groups come to like other topics
+    popularity_drift: float = 0.0  # an hour: deviation of the steps of each article's log-odds
 
     # -- traffic --
     busy_hours: float = 0.5  # how far visits an hour swing around their mean
@@ -95,5 +100,7 @@ def _check(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a finite number, got {value!r}")
     if (name in SHARES and not 0 <= value <= 1) or (name == "ctr" and not 0 < value < 1):
         raise ValueError(f"{name} must lie between 0 and 1, got {value!r}")
+    if name == "novelty_hours" and not value > 0:
+        raise ValueError(f"novelty_hours must be > 0, got {value!r}")
     if name not in SIGNED and value < 0:
         raise ValueError(f"{name} must be >= 0, got {value!r}")

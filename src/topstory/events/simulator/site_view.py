@@ -16,6 +16,8 @@ from topstory.events.simulator.newsroom import SimulatedArticle
 from topstory.events.simulator.population import Population
 from topstory.events.simulator.window import WorldWindow
 
+HOUR = 3_600_000_000  # microseconds
+
 
 class Features(Protocol):
     """Makes contexts from raw profiles, as a fitted `FeatureBuilder` does."""
@@ -35,10 +37,11 @@ class SiteView:
     profiles: pa.Table | None  # of the users, if the log is to have them
     features: Features | None
     true: bool  # the contexts are the users' groups, and the articles' features their topics
+    dated: bool = False  # whether articles say when they were published
 
     def articles(self, window: WorldWindow) -> ArticleTable:
         """The window's articles as a log has them."""
-        profiles = article_profiles(window.articles)
+        profiles = article_profiles(window.articles, self.dated)
         features = None
         if self.features is not None:
             features = np.asarray(self.features.articles(profiles), np.float64)
@@ -49,6 +52,10 @@ class SiteView:
 
 def site_view(people: Population, raw: bool, features: Features | None) -> SiteView:
     """Contexts made by `features`; else, with `raw`, the constant alone; else the true groups."""
+    if getattr(features, "event_", None):
+        raise ValueError(
+            "these features change with the event: make a raw log (raw=True) and apply them to it"
+        )
     if features is not None:
         contexts = np.asarray(features.users(people.profiles), np.float32)
         if contexts.ndim != 2 or len(contexts) != people.settings.users:
@@ -61,12 +68,13 @@ def site_view(people: Population, raw: bool, features: Features | None) -> SiteV
         contexts = constant if raw else np.column_stack((people.groups, constant))
     contexts.flags.writeable = False
     profiles = as_profiles("profiles", people.profiles) if raw else None
-    return SiteView(contexts, profiles, features, true=features is None and not raw)
+    dated = people.settings.novelty > 0
+    return SiteView(contexts, profiles, features, features is None and not raw, dated)
 
 
-def article_profiles(articles: Sequence[SimulatedArticle]) -> pa.Table:
+def article_profiles(articles: Sequence[SimulatedArticle], dated: bool = False) -> pa.Table:
     """The raw profiles of articles, one row each."""
-    return pa.table(
+    table = pa.table(
         {
             "url_categories": pa.array([list(a.url_categories) for a in articles], MANY_CATEGORIES),
             "editor_categories": pa.array(
@@ -74,3 +82,7 @@ def article_profiles(articles: Sequence[SimulatedArticle]) -> pa.Table:
             ),
         }
     )
+    if not dated:
+        return table
+    born = pa.array([a.born * HOUR for a in articles], pa.timestamp("us", tz="UTC"))
+    return table.append_column("published", born)

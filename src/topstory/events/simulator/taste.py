@@ -26,16 +26,33 @@ class Taste:
     def __init__(self, settings: WorldSettings, seed: int) -> None:
         self._settings = settings
         random = np.random.default_rng([seed, 5])
-        matrix = settings.affinity * np.eye(GROUPS) + random.normal(0, 1, (GROUPS, GROUPS))
-        weights = np.array(settings.group_shares) * np.exp(settings.group_rates)
+        self.matrix = self._centred(random)  # (user groups, topics)
+        self._other = self._centred(random)  # what it turns towards, a quarter turn away
+
+    def _centred(self, random: np.random.Generator) -> Floats:
+        have = self._settings
+        matrix = have.affinity * np.eye(GROUPS) + random.normal(0, 1, (GROUPS, GROUPS))
+        weights = np.array(have.group_shares) * np.exp(have.group_rates)
         matrix -= weights @ matrix / weights.sum()
         matrix -= matrix.mean(axis=1, keepdims=True)
-        self.matrix = matrix / matrix.std()  # (user groups, topics)
+        return np.asarray(matrix / matrix.std())
+
+    def at(self, hour: int) -> Floats:
+        """The matrix of an hour since 1970: it turns at `taste_turn`, a known rate."""
+        if not self._settings.taste_turn:
+            return self.matrix
+        angle = self._settings.taste_turn * hour / 24
+        turned = np.cos(angle) * self.matrix + np.sin(angle) * self._other
+        return np.asarray(turned / turned.std())
 
     def appeal(self, articles: Sequence[SimulatedArticle]) -> Floats:
         """(A, GROUPS) what each user group adds to the log-odds of a click on each article."""
         have = self._settings
-        liking = have.preference * topics_of(articles) @ self.matrix.T
+        if have.taste_turn:  # an article pleases those who like its topics when it appears
+            rows = [article.topics @ self.at(article.born).T for article in articles]
+            liking = have.preference * np.array(rows).reshape(-1, GROUPS)
+        else:
+            liking = have.preference * topics_of(articles) @ self.matrix.T
         own = np.array([a.appeal for a in articles]).reshape(-1, GROUPS)
         appeal: Floats = liking + own + np.array(have.group_rates)
         return appeal

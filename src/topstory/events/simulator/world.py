@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 
 from topstory.events.columns.array_record import Floats
 from topstory.events.columns.times import SECOND, TimeLike, parse_time
@@ -249,6 +248,8 @@ class TodayModule:
     @cached_property
     def level(self) -> float:
         """μ: what is added to all log-odds, so that random articles earn `settings.ctr`."""
+        from scipy.optimize import brentq  # slow to import, and only this needs it
+
         users = np.linspace(0, self.settings.users - 1, CALIBRATED_USERS).astype(int)
         groups = self.population.groups[users]
         hours = []

@@ -23,15 +23,28 @@ from topstory.features.fields.category import CategoryField
 from topstory.features.fields.field import FieldReport
 from topstory.features.fields.measures import as_time, measures
 from topstory.features.fields.scaled import ScaledField
+from topstory.features.fields.splines import SplineField
 from topstory.features.fields.text import COMPONENTS, TextField
 from topstory.features.fields.unused import UnusedField
 
-SCALED, BINS = "scaled", "bins"
+SCALED, BINS, SPLINES = "scaled", "bins", "splines"
+NUMBERS: dict[str, type[ScaledField] | type[BinnedField] | type[SplineField]] = {
+    SCALED: ScaledField,
+    BINS: BinnedField,
+    SPLINES: SplineField,
+}
 Threshold = float | Mapping[str, float]
 Sparse = sparse.csr_array[Any, tuple[int, int]]
 SparseRow = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 AnyField = Union[  # noqa: UP007 (msgspec reads it)
-    UnusedField, CategoryField, CategoriesField, ScaledField, BinnedField, BooleanField, TextField
+    UnusedField,
+    CategoryField,
+    CategoriesField,
+    ScaledField,
+    BinnedField,
+    SplineField,
+    BooleanField,
+    TextField,
 ]
 
 
@@ -45,7 +58,8 @@ class ProfileEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         support: categories that a smaller share of the rows has share a column; one number for
             all fields, or field -> number (0.01 where a field is not named).
-        numbers: "scaled" (standardised) or "bins" (by five ranges), for numbers and dates.
+        numbers: "scaled" (standardised), "bins" (by five ranges) or "splines" (five smooth
+            bumps), for numbers and dates.
         text: components of a text field.
         seed: of the components.
 
@@ -77,8 +91,7 @@ class ProfileEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"profiles must have at least one row and one column, got {table.shape}"
             )
-        if self.numbers not in (SCALED, BINS):
-            raise ValueError(f"numbers must be {SCALED} or {BINS}, got {self.numbers!r}")
+        check_numbers(self.numbers)
         thresholds = _thresholds(self.support, table.column_names)
         return self.learn(
             [
@@ -220,8 +233,7 @@ class ProfileEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             values = measures(kind, column)
             if not np.nanmin(values) < np.nanmax(values) and not column.null_count:
                 return UnusedField(name, kind, "the same in all profiles")
-            made = ScaledField if self.numbers == SCALED else BinnedField
-            found = made.fit(name, kind, values)
+            found = NUMBERS[self.numbers].fit(name, kind, values)
         if found is None:
             return UnusedField(name, kind, "no two words that several texts share")
         if kind == "category" and len(found.columns) == 1:
@@ -234,6 +246,18 @@ class ProfileEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if name not in known:
                 fields = ", ".join(field.name for field in self.fields_)
                 raise ValueError(f"profile: unknown field {name!r}; a profile has {fields}")
+
+
+def check_numbers(numbers: str) -> None:
+    """Raise ValueError for what is no way to encode numbers.
+
+    >>> check_numbers("halves")
+    Traceback (most recent call last):
+    ...
+    ValueError: numbers must be one of scaled, bins, splines, got 'halves'
+    """
+    if numbers not in NUMBERS:
+        raise ValueError(f"numbers must be one of {', '.join(NUMBERS)}, got {numbers!r}")
 
 
 def _one(column: Any) -> Any:

@@ -1,5 +1,6 @@
 """The best estimate + α·width, and a uniform draw now and then: greedy, ε-greedy, UCB, random."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,16 +12,29 @@ from topstory.kernels.randomness import EXPLORE, priority, unit
 
 
 class Bounds(NamedTuple):
-    """α and ε; a `decay` above 0 makes ε = min(1, decay·(K/t)^⅓) instead, t counting trials."""
+    """α and ε; a `decay` above 0 makes ε = min(1, decay·(K/t)^⅓) instead, t counting trials.
+
+    With `epochs` above 0, ε is 1 whenever epochs·t^⅔ passes a whole number, and else 0.
+    """
 
     alpha: float
     epsilon: float
     decay: float
+    epochs: float = 0.0
+
+    @property
+    def steady(self) -> bool:
+        """Whether ε does not depend on the trials."""
+        return self.decay == 0.0 and self.epochs == 0.0
 
 
 @inlined
 def share(rule: Bounds, pool_size: int, trials: int) -> float:
     """ε of this decision."""
+    if rule.epochs > 0.0:
+        before = math.floor(rule.epochs * float(trials) ** (2.0 / 3.0))
+        after = math.floor(rule.epochs * (trials + 1.0) ** (2.0 / 3.0))
+        return 1.0 if after > before else 0.0
     if rule.decay == 0.0:
         return rule.epsilon
     falling = rule.decay * (pool_size / (trials + 1.0)) ** (1.0 / 3.0)
@@ -44,6 +58,7 @@ def _raised(
     near: Any,
     root: Any,
     key: Any,
+    trials: Any,
 ) -> float:
     if score > rival + near:  # a bonus is never negative
         return float(score)
@@ -64,7 +79,7 @@ def _explored(
     trials: Any,
     work: Any,
 ) -> bool:
-    if rule.epsilon == 0.0 and rule.decay == 0.0:
+    if rule.epsilon == 0.0 and rule.decay == 0.0 and rule.epochs == 0.0:
         return bool(leads)
     if not unit(root, EXPLORE) < share(rule, slots.shape[0], trials):
         return bool(leads)

@@ -41,6 +41,7 @@ def raised(
     near: float,
     root: np.uint64,
     key: np.uint64,
+    trials: int,
 ) -> float:
     """The score of article a, given its estimate; or any number on the same side of `rival`.
 

@@ -70,6 +70,7 @@ def _raised(
     near: Any,
     root: Any,
     key: Any,
+    trials: Any,
 ) -> float:
     return float(score)  # never asked for: one scan, of estimates, is all
 

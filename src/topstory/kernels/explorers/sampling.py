@@ -60,6 +60,7 @@ def _raised(
     near: Any,
     root: Any,
     key: Any,
+    trials: Any,
 ) -> Any:
     if rule.instance_class is not Sampled:
         return None
@@ -76,6 +77,7 @@ def _raised(
         near: Any,
         root: Any,
         key: Any,
+        trials: Any,
     ) -> float:
         z = normal(rule, root, key)
         if z >= 0.0 and score > rival + near:

@@ -39,6 +39,7 @@ def _raised(
     near: Any,
     root: Any,
     key: Any,
+    trials: Any,
 ) -> float:
     return float(score + rule.temperature * gumbel(root, key))
 

@@ -27,7 +27,7 @@ import numpy as np
 
 from topstory.kernels.algebra import dot, factorise, rotate_in, solve, solve_transposed
 from topstory.kernels.compilation import Floats, compiled, specialised
-from topstory.kernels.contexts import spread
+from topstory.kernels.contexts import aimed, spread
 from topstory.kernels.models.model import estimate, paid, shown, width
 
 
@@ -118,12 +118,12 @@ def reach(state: Any, a: int, x: Any) -> None:
 @specialised(reach, inline=False)
 def _reach(state: Any, a: Any, x: Any) -> Any:
     def disjoint(state: Any, a: Any, x: Any) -> None:
-        spread(x, state.room[X])
+        spread(aimed(x, a), state.room[X])
         solve(state.L[a], state.room[X], state.room[Y])
 
     def hybrid(state: Any, a: Any, x: Any) -> None:
         u, w, features = state.room[2], state.shared_room[W], state.features[a]
-        spread(x, state.room[X])
+        spread(aimed(x, a), state.room[X])
         solve(state.L[a], state.room[X], state.room[Y])
         solve_transposed(state.L[a], state.room[Y], u)
         m = features.shape[0]

@@ -53,15 +53,15 @@ def takes(state: Any, a: int, x: Any) -> bool:
 
 @specialised(takes, inline=True)
 def _always_takes(state: Any, a: Any, x: Any) -> Any:
-    if hasattr(state.instance_class, "A"):  # a matrix whose inverse is kept
-        return None
+    if hasattr(state.instance_class, "A") or hasattr(state.instance_class, "linear"):
+        return None  # a matrix whose inverse is kept
     return lambda state, a, x: True
 
 
 @compiled
 def learn(state: Any, a: int, x: Any, segment: int, payoff: float) -> bool:
     """Take in one trial whole: its two halves. False: the state does not take it."""
-    trial = rolled(x)
+    trial = rolled(x, a)
     if not takes(state, a, trial):
         return False
     shown(state, a, trial, segment)
@@ -73,7 +73,7 @@ def learn(state: Any, a: int, x: Any, segment: int, payoff: float) -> bool:
 @compiled
 def learn_shown(state: Any, a: int, x: Any, segment: int) -> bool:
     """The first half alone. False: the state does not take it."""
-    trial = rolled(x)
+    trial = rolled(x, a)
     if not takes(state, a, trial):
         return False
     shown(state, a, trial, segment)
@@ -83,7 +83,7 @@ def learn_shown(state: Any, a: int, x: Any, segment: int) -> bool:
 @compiled
 def learn_paid(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
     """The second half alone."""
-    paid(state, a, rolled(x), segment, payoff)
+    paid(state, a, rolled(x, a), segment, payoff)
 
 
 @compiled
@@ -97,7 +97,7 @@ def learn_halves(
     many were learned: fewer than all if the state does not take the next one.
     """
     for t in range(slots.shape[0]):
-        x = rolled(load(contexts, t, room))
+        x = rolled(load(contexts, t, room), slots[t])
         segment = segments[t] if segments.shape[0] else 0
         if not np.isnan(payoffs[t]):
             paid(state, slots[t], x, segment, payoffs[t])
@@ -124,7 +124,7 @@ def learn_trials(
     all if the state does not take the next one.
     """
     for t in range(slots.shape[0]):
-        x = rolled(load(contexts, start + t, room))
+        x = rolled(load(contexts, start + t, room), slots[t])
         if not takes(state, slots[t], x):
             return t
         segment = segments[t] if segments.shape[0] else 0
@@ -172,7 +172,7 @@ def learn_weighted(
 ) -> int:
     """The same with trials that count as often as `weights` say; contexts are dense."""
     for t in range(slots.shape[0]):
-        x = rolled(load(contexts, t, room))
+        x = rolled(load(contexts, t, room), slots[t])
         segment = segments[t] if segments.shape[0] else 0
         if not weigh(state, slots[t], x, segment, np.float64(payoffs[t]), weights[t]):
             return t
@@ -192,6 +192,6 @@ def refresh(state: Any, slots: Slots) -> None:
 
 @specialised(enter, inline=True)
 def _always_up_to_date(state: Any, slots: Any, start: Any, stop: Any) -> Any:
-    if hasattr(state.instance_class, "left_at"):  # it keeps some articles up to date, not all
-        return None
+    if hasattr(state.instance_class, "left_at") or hasattr(state.instance_class, "linear"):
+        return None  # it keeps some articles up to date, not all
     return lambda state, slots, start, stop: None

@@ -8,7 +8,6 @@ distributions, where s = σ²/τ², the noise over how much articles differ.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import betaln, expit, logit
 
 from topstory.kernels.compilation import Floats
@@ -23,6 +22,8 @@ def beta_prior(shows: Floats, clicks: Floats) -> tuple[float, float]:
     >>> round(mean, 3), 300 < weight < 500
     (0.04, True)
     """
+    from scipy.optimize import minimize  # slow to import, and only this needs it
+
     total = shows.sum()
     rate = min(max(clicks.sum() / total, 0.5 / total), 1 - 0.5 / total)
 

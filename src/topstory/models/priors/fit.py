@@ -6,9 +6,9 @@ from math import exp, inf, log
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from topstory.events import EventLog
+from topstory.events.log import check_log
 from topstory.kernels.compilation import Floats
 from topstory.kernels.contexts import leanings, scratch
 from topstory.models.contexts import kernel_rows
@@ -54,6 +54,7 @@ def fit_prior(log: EventLog) -> Prior:
     (6, 6, True)
     >>> policy = ts.policy("linucb-hybrid", alpha=0.2, prior=prior)
     """
+    check_log(log)
     if not len(log):
         raise ValueError("a prior is fitted on events, and the log has none")
     sums = sum_articles(log)
@@ -86,6 +87,7 @@ def likeliest_ridges(
     sums: ArticleSums, shared_ridges: tuple[float, ...] = SHARED_RIDGES, tolerance: float = 0.02
 ) -> tuple[float, float]:
     """Hybrid's ridge and shared ridge: those at which the payoffs are likeliest."""
+    from scipy.optimize import minimize_scalar  # slow to import, and only this needs it
 
     def best(shared_ridge: float) -> tuple[float, float]:
         def misfit(at: float) -> float:

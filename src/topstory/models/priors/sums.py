@@ -63,6 +63,18 @@ class ArticleSums:
             b0=_sum(self.b0, other.b0),
         )
 
+    def times(self, factor: float) -> ArticleSums:
+        """The sums of trials that each count `factor` times."""
+        totals = {name: factor * getattr(self, name) for name in ("trials", "payoff", "squares")}
+        return replace(
+            self,
+            S=factor * self.S,
+            b=factor * self.b,
+            **totals,
+            A0=None if self.A0 is None else factor * self.A0,
+            b0=None if self.b0 is None else factor * self.b0,
+        )
+
 
 def _sum(one: Floats | None, two: Floats | None) -> Floats | None:
     if one is None or two is None:

@@ -1,5 +1,7 @@
 """The interactive figures, as data for plotly.js."""
 
+import msgspec
+
 from topstory.report.figures.ctr_over_time import over_time
 from topstory.report.figures.data_sizes import by_size
 from topstory.report.figures.figure import INK, Figure, Panel, Spec
@@ -7,6 +9,7 @@ from topstory.report.figures.largest_membership import memberships
 from topstory.report.figures.lifted_articles import lifted
 from topstory.report.figures.tuning_curves import tuning
 from topstory.report.records import Report
+from topstory.report.wording import worded
 
 __all__ = ["INK", "Figure", "Panel", "Spec", "figures"]
 
@@ -20,4 +23,12 @@ def figures(report: Report) -> list[Figure]:
         memberships(report),
         over_time(report),
     ]
-    return [figure for figure in found if figure is not None]
+    return [_worded(figure, report.binary) for figure in found if figure is not None]
+
+
+def _worded(figure: Figure, binary: bool) -> Figure:
+    """Where payoffs are not clicks, no text of the figure says so."""
+    if binary:
+        return figure
+    text = worded(msgspec.json.encode(figure).decode(), binary)
+    return msgspec.json.decode(text, type=Figure)

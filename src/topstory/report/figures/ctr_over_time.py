@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from topstory.policies.registry import REGISTRY
-from topstory.report.figures.figure import INK, Figure, Panel, legend
+from topstory.report.figures.figure import INK, Figure, Panel, hidden, legend
 from topstory.report.records import Report
 from topstory.report.style import style_of
 
@@ -24,7 +23,7 @@ def over_time(report: Report) -> Figure | None:
             "line": {
                 "color": style_of(each.policy).colour,
                 "dash": style_of(each.policy).dash,
-                "width": 2,
+                "width": 3.5 if each.policy == report.answer.recommended else 1.5,
             },
             "hovertemplate": f"{each.name}: %{{y:.2f}}<extra></extra>",
         }
@@ -45,23 +44,11 @@ def over_time(report: Report) -> Figure | None:
     }
     return Figure(
         "over_time",
-        "CTR over time",
-        "Deployment bucket on the evaluation log, with all data. Dotted: the random policy. Click "
-        "a name to show or hide a policy.",
+        "Does it hold over time?",
+        "Deployment bucket on the evaluation log, with all data. Thick: the recommended policy. "
+        "Dotted: the random policy. Click a name to show or hide a policy.",
         (Panel("deployment bucket", {"data": [*lines, random], "layout": axes}),),
-        legend(report),
-        hidden=tuple(each.policy for each in report.series if not _visible(each.policy)),
+        paper="CTR over time",
+        legend=legend(report),
+        hidden=hidden(report),
     )
-
-
-def _visible(policy: str) -> bool:
-    """Whether a policy is shown at first: a dozen lines are too many.
-
-    Hidden are the models that Figure 3 leaves out, and ε-greedy (drawn pale) with user features.
-
-    >>> [_visible(policy) for policy in ("egreedy", "egreedy-seg", "ucb-seg", "ucb-warm")]
-    [True, False, True, False]
-    """
-    entry = REGISTRY[policy]
-    pale = entry.explorer.opacity < 1
-    return entry.model.panel is not None and not (pale and entry.contextual)

@@ -10,11 +10,17 @@ from topstory.report.style import style_of
 def memberships(report: Report) -> Figure | None:
     """Figure 5 of a report; None if it has no memberships."""
     found = report.histogram
-    return None if found is None else membership_figure(found, "Users of the tuning log")
+    if found is None:
+        return None
+    return membership_figure(found, "Users of the tuning log", report.simulated)
 
 
-def membership_figure(found: Histogram, whose: str = "Users") -> Figure:
-    """Figure 5 of any users."""
+def membership_figure(found: Histogram, whose: str = "Users", published: bool = True) -> Figure:
+    """Figure 5 of any users, with or without the paper's own numbers."""
+
+    def theirs(share: int) -> str:
+        return f" (the paper: {share} %)" if published else ""
+
     middles = [(low + high) / 2 for low, high in zip(found.edges, found.edges[1:], strict=False)]
     bars = {
         "type": "bar",
@@ -30,9 +36,10 @@ def membership_figure(found: Histogram, whose: str = "Users") -> Figure:
     }
     return Figure(
         "figure5",
-        "Figure 5. Largest memberships",
+        "Do visitors fall into groups?",
         f"{whose} by their membership in the closest of the clusters: "
-        f"{100 * found.above_half:.0f} % of them are above 0.5 (the paper: 85 %), "
-        f"{100 * found.above_four_fifths:.0f} % above 0.8 (the paper: 40 %).",
+        f"{100 * found.above_half:.0f} % of them are above 0.5{theirs(85)}, "
+        f"{100 * found.above_four_fifths:.0f} % above 0.8{theirs(40)}.",
         (Panel("largest membership", {"data": [bars], "layout": axes}),),
+        paper="Figure 5. Largest memberships",
     )

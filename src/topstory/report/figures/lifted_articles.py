@@ -47,12 +47,13 @@ def lifted(report: Report) -> Figure | None:
         return None
     return Figure(
         "figure3",
-        "Figure 3. Base and lifted CTR",
+        "Which articles gain?",
         "The 50 articles that each policy chose most often, and at least 100 times, with all data: "
         "their relative CTR for a random user, and for the users that the policy chose them for in "
         "the learning bucket. Above the dotted line the policy found the right readers; the titles "
         f"give the average lift. {_markers(report)}.",
         tuple(panels),
+        paper="Figure 3. Base and lifted CTR",
     )
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from topstory.policies.registry import REGISTRY, SYMBOLS, TUNED
-from topstory.report.figures.figure import BUCKETS, INK, Figure, Panel, Spec, legend
+from topstory.report.figures.figure import (
+    BUCKETS,
+    INK,
+    Figure,
+    Panel,
+    Spec,
+    hidden,
+    legend,
+    whiskers,
+)
 from topstory.report.records import Curve, Number, Report
 from topstory.report.style import style_of
 from topstory.report.wording import between, ctr
@@ -25,29 +34,24 @@ def tuning(report: Report) -> Figure:
             if report.tuning_omniscient.value is not None:
                 data.append(_omniscient(curves, report.tuning_omniscient.value))
             layout = _curve_axes(SYMBOLS[parameter], curves)
-            panels.append(
-                Panel(f"{_explorers(parameter)}, {named}", {"data": data, "layout": layout})
-            )
+            panels.append(Panel(f"{_explorers(curves)}, {named}", {"data": data, "layout": layout}))
     return Figure(
         "figure2",
-        "Figure 2. Tuning curves",
+        "How much exploration?",
         f"Relative CTR on the tuning log against {symbols}; the ringed point "
-        "was chosen. Dotted: omniscient, which knows each article's CTR in hindsight but not the "
-        "user.",
+        "was chosen. Lines up and down: 95 % intervals. Dotted: omniscient, which knows each "
+        "article's CTR in hindsight but not the user.",
         tuple(panels),
-        legend(report),
+        paper="Figure 2. Tuning curves",
+        legend=legend(report),
+        hidden=hidden(report),
         sizes=report.table.sizes,
     )
 
 
-def _explorers(parameter: str) -> str:
-    """Those that are tuned by it.
-
-    >>> _explorers("alpha")
-    'upper confidence bound, Thompson sampling'
-    """
-    tuned = [entry.explorer.title for entry in REGISTRY.values() if entry.tuned == TUNED[parameter]]
-    return ", ".join(dict.fromkeys(tuned))
+def _explorers(curves: Sequence[Curve]) -> str:
+    """Those of the policies that are drawn."""
+    return ", ".join(dict.fromkeys(REGISTRY[curve.policy].explorer.title for curve in curves))
 
 
 def _curve_axes(axis: str, curves: Sequence[Curve]) -> Spec:
@@ -79,6 +83,7 @@ def _curve(curve: Curve, bucket: str, shown: float) -> Spec:
             "symbol": ["circle-open-dot" if point.chosen else "circle" for point in curve.points],
             "line": {"width": 2, "color": style.colour},
         },
+        "error_y": whiskers(numbers, style.colour),
         "customdata": [between(number) for number in numbers],
         "hovertemplate": f"{curve.name}<br>{SYMBOLS[curve.parameter]} = %{{x}}<br>"
         "CTR %{y:.3f}<br>%{customdata}<extra></extra>",

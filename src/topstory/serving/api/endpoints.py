@@ -21,6 +21,8 @@ from topstory.serving.api.messages import (
     Decision,
     FeedbackRequest,
     Health,
+    LeversRequest,
+    LeversView,
     PolicyChanged,
     PolicyComparison,
     PolicyRequest,
@@ -152,6 +154,34 @@ REMOVE_ARTICLE = Endpoint(
     keyed=True,
     repeated_reason="unknown_article",
 )
+LEVERS = Endpoint(
+    name="levers",
+    method="GET",
+    path="/v1/pools/{pool}/levers",
+    role="read",
+    summary="List the levers that are set in a pool, and what they cost",
+    response=list[LeversView],
+)
+PUT_LEVERS = Endpoint(
+    name="put_levers",
+    method="PUT",
+    path="/v1/pools/{pool}/levers/{article}",
+    role="edit",
+    summary="Pin, boost or limit an article, or undo that",
+    request=LeversRequest,
+    response=LeversView,
+    keyed=True,
+)
+COST_LEVERS = Endpoint(
+    name="levers_cost",
+    method="POST",
+    path="/v1/pools/{pool}/levers/{article}",
+    role="read",
+    summary="Say what levers would cost; nothing changes",
+    request=LeversRequest,
+    response=LeversView,
+    idempotent=True,
+)
 POLICY = Endpoint(
     name="policy",
     method="GET",
@@ -207,6 +237,7 @@ STATS = Endpoint(
 
 ENDPOINTS: tuple[Endpoint[Any], ...] = (
     *(DECIDE, FEEDBACK, ARTICLES, ARTICLE, PUT_ARTICLE, REMOVE_ARTICLE, STATS),
+    *(LEVERS, PUT_LEVERS, COST_LEVERS),
     *(POLICY, COMPARE_POLICY, PROMOTE_POLICY, REVERT_POLICY),
     Endpoint(
         name="metrics",

@@ -100,6 +100,56 @@ class ArticleRequest(Request, frozen=True):
     )
 
 
+class Pin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A slot of the page that an article has until a time."""
+
+    slot: Annotated[
+        int, Meta(ge=1, le=100, description="1: the story position; 2 and more: in rankings")
+    ] = 1
+    until: Annotated[AwareDatetime | None, Meta(description="null: until it is changed")] = None
+
+
+class LeversRequest(Request, frozen=True):
+    """The levers of an article: all of them, what is left out is undone."""
+
+    pin: Annotated[
+        Pin | None,
+        Meta(description="show it in this slot, but in the uniform bucket"),
+    ] = None
+    boost: Annotated[
+        float,
+        Meta(ge=0.1, le=10, description="times what is expected of it, but in the uniform bucket"),
+    ] = 1.0
+    max_shows: Annotated[
+        Annotated[int, Meta(ge=0, le=2**53)] | None,
+        Meta(description="at most so many shows in all"),
+    ] = None
+    max_share: Annotated[
+        float, Meta(gt=0, le=1, description="of visits that may get it, drawn at random")
+    ] = 1.0
+
+
+class LeversView(msgspec.Struct, frozen=True):
+    """The levers of an article, and what they cost."""
+
+    pool: str
+    article: str
+    pin: Pin | None
+    boost: float
+    max_shows: int | None
+    max_share: float
+    pinned: Annotated[bool, Meta(description="whether the pin holds now")]
+    exhausted: Annotated[bool, Meta(description="whether it had all shows that it may have")]
+    cost: Annotated[
+        float | None,
+        Meta(
+            description="payoff lost in 1,000 deployment visits against what the policy would show "
+            "without this article's levers: by its own estimates, for the last visitors. Null: no "
+            "visitor came yet"
+        ),
+    ]
+
+
 class BucketCounts(msgspec.Struct, frozen=True):
     """Impressions and payoff of one bucket."""
 
@@ -154,6 +204,7 @@ class ArticleView(msgspec.Struct, frozen=True):
     segments: tuple[SegmentView, ...]
     summary: str = ""
     picture: str = ""
+    levers: Annotated[LeversView | None, Meta(description="null: none is set")] = None
 
 
 class RemovedAnswer(msgspec.Struct, frozen=True):

@@ -13,7 +13,9 @@ from topstory.serving.api.endpoints import (
     ARTICLE,
     ARTICLES,
     FEEDBACK,
+    LEVERS,
     PUT_ARTICLE,
+    PUT_LEVERS,
     REMOVE_ARTICLE,
     STATS,
 )
@@ -22,6 +24,8 @@ from topstory.serving.api.messages import (
     ArticleRequest,
     ArticleView,
     Decision,
+    LeversRequest,
+    LeversView,
     Stats,
 )
 from topstory.serving.client import calls
@@ -74,6 +78,14 @@ class AsyncClient:
     async def put_article(self, pool: str, article_id: str, article: ArticleRequest) -> ArticleView:
         """Add or change an article."""
         return await self._answer(call(PUT_ARTICLE, article, pool=pool, article=article_id))
+
+    async def put_levers(self, pool: str, article_id: str, levers: LeversRequest) -> LeversView:
+        """Pin, boost or limit an article; `LeversRequest()` undoes all of that."""
+        return await self._answer(call(PUT_LEVERS, levers, pool=pool, article=article_id))
+
+    async def levers(self, pool: str) -> list[LeversView]:
+        """List the levers that are set in a pool, and what they cost."""
+        return await self._answer(call(LEVERS, pool=pool))
 
     async def remove_article(self, pool: str, article_id: str) -> None:
         """Remove an article and what was learned about it."""

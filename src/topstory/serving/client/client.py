@@ -14,7 +14,9 @@ from topstory.serving.api.endpoints import (
     ARTICLE,
     ARTICLES,
     FEEDBACK,
+    LEVERS,
     PUT_ARTICLE,
+    PUT_LEVERS,
     REMOVE_ARTICLE,
     STATS,
 )
@@ -23,6 +25,8 @@ from topstory.serving.api.messages import (
     ArticleRequest,
     ArticleView,
     Decision,
+    LeversRequest,
+    LeversView,
     Stats,
 )
 from topstory.serving.client import calls
@@ -90,6 +94,14 @@ class Client:
     def put_article(self, pool: str, article_id: str, article: ArticleRequest) -> ArticleView:
         """Add or change an article."""
         return self._answer(call(PUT_ARTICLE, article, pool=pool, article=article_id))
+
+    def put_levers(self, pool: str, article_id: str, levers: LeversRequest) -> LeversView:
+        """Pin, boost or limit an article; `LeversRequest()` undoes all of that."""
+        return self._answer(call(PUT_LEVERS, levers, pool=pool, article=article_id))
+
+    def levers(self, pool: str) -> list[LeversView]:
+        """List the levers that are set in a pool, and what they cost."""
+        return self._answer(call(LEVERS, pool=pool))
 
     def remove_article(self, pool: str, article_id: str) -> None:
         """Remove an article and what was learned about it."""

@@ -3,16 +3,55 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from topstory.files import replaced_file
 
 FILE = "features.safetensors"  # in the data folder
+
+
+class EventFeatures(Protocol):
+    """The features of events that a feature model declares."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the features."""
+        ...
+
+    @property
+    def published(self) -> str | None:
+        """The field of an article's profile that says when it came out."""
+        ...
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of their numbers."""
+        ...
+
+    @property
+    def per_article(self) -> int:
+        """How many of those differ between articles."""
+        ...
+
+    def of_event(self, at: int, slot: int = 0) -> npt.NDArray[np.float32]:
+        """The numbers of an event."""
+        ...
+
+    def of_articles(
+        self, at: int, published: Sequence[int] | None, seen: Sequence[int] | None
+    ) -> npt.NDArray[np.float32]:
+        """(K, per_article) the numbers of an event with each article."""
+        ...
+
+    def described(self) -> dict[str, Any]:
+        """As JSON takes it."""
+        ...
 
 
 class FeatureModel(Protocol):
@@ -41,6 +80,19 @@ def load_feature_model(path: str) -> FeatureModel:
     """The feature model in a file or folder that `topstory features fit` wrote."""
     model: FeatureModel = import_module("topstory.features").FeatureBuilder.load(path)
     return model
+
+
+def events_of(model: FeatureModel | None) -> EventFeatures | None:
+    """The features of events that a model declares; None if it has none, or there is none."""
+    return getattr(model, "event_", None) or None
+
+
+def event_features(described: dict[str, Any]) -> EventFeatures:
+    """The features of events that a journal's configuration tells of."""
+    found: EventFeatures = import_module("topstory.features.event.declared").EventFeatures.restored(
+        described
+    )
+    return found
 
 
 def keep_feature_model(path: str, folder: Path) -> Path:

@@ -106,12 +106,12 @@ def _check(config: Config) -> None:
     if not config.pools:
         raise BadConfig("pools: configure at least one, such as [pools.front]")
     _check_traffic("traffic", config.traffic)
-    _check_policy("policy", config.policy)
+    _check_policy("policy", config.policy, config.limits.payoffs)
     for name, pool in config.pools.items():
         if pool.traffic is not None:
             _check_traffic(f"pools.{name}.traffic", pool.traffic)
         if pool.policy is not None:
-            _check_policy(f"pools.{name}.policy", pool.policy)
+            _check_policy(f"pools.{name}.policy", pool.policy, config.limits.payoffs)
     for field in ("name", "sha256"):
         values = [getattr(key, field) for key in config.keys]
         for place, value in enumerate(values):
@@ -138,7 +138,7 @@ def check_files(config: Config) -> None:
         for field, load in (("start", Policy.load), ("prior", Prior.load)):
             if (path := getattr(wanted, field)) is not None:
                 try:
-                    load(path)
+                    check_servable(load(path))
                 except (OSError, ValueError) as error:
                     raise BadConfig(f"{key}.{field}: {error}") from None
     if config.features is not None:
@@ -146,6 +146,15 @@ def check_files(config: Config) -> None:
             load_feature_model(config.features)
         except (OSError, ValueError) as error:
             raise BadConfig(f"features: {error}") from None
+
+
+def check_servable(loaded: Policy | Prior) -> None:
+    """ValueError for a policy that the service cannot run."""
+    if isinstance(loaded, Policy) and loaded.half_life is not None:
+        raise ValueError(
+            f"the policy has a half-life of {loaded.half_life:g} hours, and the service moves no "
+            "clock; train one without"
+        )
 
 
 def _check_traffic(key: str, traffic: TrafficConfig) -> None:
@@ -160,30 +169,31 @@ def policy_parameters(config: PolicyConfig) -> dict[str, float]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _check_policy(key: str, config: PolicyConfig) -> None:
-    entry = REGISTRY.get(config.name)
+def _check_policy(key: str, config: PolicyConfig, payoffs: tuple[float, float] | None) -> None:
+    used = config.used_name
+    entry = REGISTRY.get(used)
     if entry is None or entry.model.needs_log:
         listed = ", ".join(name for name, each in REGISTRY.items() if not each.model.needs_log)
-        raise BadConfig(f"{key}.name: {config.name!r} cannot be served; choose one of {listed}")
+        raise BadConfig(f"{key}.name: {used!r} cannot be served; choose one of {listed}")
     for name, value in policy_parameters(config).items():
         if not isfinite(value):
             raise BadConfig(f"{key}.{name}: must be finite, got {value}")
     if config.prior is not None and (config.start is not None or not entry.from_prior):
         why = "start defines the model" if config.start else "its name does not end in -prior"
-        raise BadConfig(f"{key}.prior: {config.name} takes none: {why}")
+        raise BadConfig(f"{key}.prior: {used} takes none: {why}")
     if config.start is not None:
         return  # the file defines the model
     if entry.from_prior and config.prior is None:
         raise BadConfig(
-            f"{key}.prior: {config.name} starts from what an earlier log taught; set a file "
+            f"{key}.prior: {used} starts from what an earlier log taught; set a file "
             "written by topstory prior"
         )
     if "offset" in entry.model_parameters:
         raise BadConfig(
-            f"{key}.start: {config.name} needs offsets known in advance; set a file written by "
-            "Policy.save"
+            f"{key}.start: {used} needs offsets known in advance; set a file written by Policy.save"
         )
     try:
-        without_prior(config.name, seed=config.seed, **policy_parameters(config))
+        made = without_prior(used, seed=config.seed, **policy_parameters(config))
+        made.model.check_payoffs(*(payoffs or (0.0, 1.0)))
     except (TypeError, ValueError) as error:
         raise BadConfig(f"{key}: {error}") from None

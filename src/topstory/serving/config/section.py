@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+PositiveInt = Annotated[int, Meta(ge=1)]
 Positive = Annotated[float, Meta(gt=0, le=1e9)]  # seconds: thirty years
 
 

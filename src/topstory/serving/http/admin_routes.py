@@ -24,6 +24,8 @@ from topstory.serving.api.messages import (
     ArticleRequest,
     ArticleView,
     Health,
+    LeversRequest,
+    LeversView,
     PolicyChanged,
     PolicyComparison,
     PolicyRequest,
@@ -31,12 +33,14 @@ from topstory.serving.api.messages import (
     RemovedAnswer,
     Stats,
 )
-from topstory.serving.http.asgi import read_body
+from topstory.serving.http.asgi import LargeBodies, read_body
 from topstory.serving.http.hot_routes import decoded
+from topstory.serving.http.lever_views import lever_views, levers_view
 from topstory.serving.http.openapi import openapi
 from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.views import article_view, article_views, stats
 from topstory.serving.security.api_keys import Keys
+from topstory.serving.service.inputs import levers_of
 from topstory.serving.service.service import Service
 from topstory.serving.upkeep.keeper import Keeper
 from topstory.serving.upkeep.promotion import Promotion
@@ -57,6 +61,7 @@ class AdminRoutes:
         self._service, self._keeper, self._keys, self._metrics = service, keeper, keys, metrics
         self._started = monotonic()
         self._promotion = Promotion(service)
+        self._large = LargeBodies()
 
     def router(self, lifespan: Lifespan | None = None, more: Sequence[Route] = ()) -> Router:
         """The routes, and `more`. Starlette's application would answer errors in its own way."""
@@ -88,6 +93,23 @@ class AdminRoutes:
         """Remove an article."""
         await self._service.remove_article(pool, article, edit)
         return RemovedAnswer(pool, article)
+
+    async def levers(self, pool: str) -> list[LeversView]:
+        """The levers of a pool."""
+        self._service.commits.check_state()
+        return lever_views(self._service, pool)
+
+    async def put_levers(
+        self, pool: str, article: str, body: LeversRequest, edit: str | None
+    ) -> LeversView:
+        """Pin, boost or limit an article."""
+        await self._service.put_levers(pool, article, body, edit)
+        return levers_view(self._service, pool, article, levers_of(body))
+
+    async def levers_cost(self, pool: str, article: str, body: LeversRequest) -> LeversView:
+        """What levers would cost."""
+        self._service.commits.check_state()
+        return levers_view(self._service, pool, article, levers_of(body))
 
     async def policy(self, pool: str) -> PolicyView:
         """The policy of a pool, and its history."""
@@ -150,6 +172,10 @@ class AdminRoutes:
                 authorization = request.headers.get("authorization")
                 header = None if authorization is None else authorization.encode("latin-1")
                 name = self._keys.allow(header, endpoint.role, monotonic()).name
+            with self._large.one(endpoint.large):
+                return await _answered(request, name)
+
+        async def _answered(request: Request, name: str) -> Response:
             body = None
             if decoder is not None:
                 body = await read_body(request.scope, request.receive, limit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -10,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from topstory.serving.api.errors import ApiError
 
 JSON = b"application/json"
+MAX_LARGE_BODIES = 2  # at a time, in one process
 _encoder = msgspec.json.Encoder()
 
 
@@ -106,3 +109,29 @@ def error_headers(error: ApiError) -> list[tuple[bytes, bytes]]:
     if status == 413:
         return [(b"connection", b"close")]  # the rest of the body is not read
     return []
+
+
+class LargeBodies:
+    """Room for a few requests with large bodies at a time: each takes tens of megabytes.
+
+    >>> room = LargeBodies()
+    >>> with room.one(True), room.one(True), room.one(False), room.one(True):
+    ...     pass
+    Traceback (most recent call last):
+    ...
+    topstory.serving.api.errors.ApiError: other policies are being read: try again later
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    @contextmanager
+    def one(self, large: bool) -> Iterator[None]:
+        """Hold a place, if the request is large; ApiError if there is none."""
+        if large and self._count == MAX_LARGE_BODIES:
+            raise ApiError(503, "busy", "other policies are being read: try again later")
+        self._count += large
+        try:
+            yield
+        finally:
+            self._count -= large

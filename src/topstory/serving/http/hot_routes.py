@@ -12,7 +12,8 @@ from starlette.types import Receive, Scope, Send
 from topstory.serving.api.endpoints import ENDPOINTS, Endpoint
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import Acknowledged, DecideRequest, Decision, FeedbackRequest
-from topstory.serving.config.schema import Config, LimitsConfig
+from topstory.serving.config.limits import LimitsConfig
+from topstory.serving.config.schema import Config
 from topstory.serving.http.asgi import header, read_body, send_json
 from topstory.serving.security.api_keys import Key, Keys
 from topstory.serving.service.replies import (
@@ -32,6 +33,10 @@ class DecisionService(Protocol):
 
     config: Config
 
+    def check_room(self) -> None:
+        """Raise an error if one more decision would be refused."""
+        ...
+
     def ask(self, request: DecideRequest, reply: Reply[Decision], key: str) -> None:
         """Choose an article for a user."""
         ...
@@ -47,9 +52,12 @@ def hot_routes(service: DecisionService, keys: Keys) -> dict[str, HotRoute]:
         "decide": service.ask,
         "feedback": service.pay,
     }
+    checks: dict[str, Callable[[], None]] = {"decide": service.check_room}
     limits = service.config.limits
     return {
-        endpoint.path: HotRoute(endpoint, handlers[endpoint.name], limits, keys)
+        endpoint.path: HotRoute(
+            *(endpoint, handlers[endpoint.name], limits, keys), checks.get(endpoint.name)
+        )
         for endpoint in ENDPOINTS
         if endpoint.batch
     }
@@ -64,8 +72,10 @@ class HotRoute:
         handle: Callable[[Any, Reply[Any], str], None],
         limits: LimitsConfig,
         keys: Keys,
+        check: Callable[[], None] | None = None,
     ) -> None:
         assert endpoint.role is not None
+        self._check = check
         self.method = endpoint.method
         self._role, self._handle, self._limits, self._keys = endpoint.role, handle, limits, keys
         # Two decoders: for a union with an array, msgspec would look at the body twice anyway.
@@ -107,6 +117,8 @@ class HotRoute:
 
     def _begin_many(self, key: Key, body: bytes, now: float, reply: Reply[Any]) -> None:
         self._keys.spend(key, now, 1)
+        if self._check is not None:
+            self._check()  # before the array is decoded, which takes longer than to refuse it
         requests = decoded(self._many, body)
         if len(requests) > self._limits.batch:
             raise ApiError(

@@ -11,7 +11,7 @@ import msgspec
 
 from topstory.serving.api.endpoints import ENDPOINTS, IDEMPOTENCY_KEY, PARAMETERS, EditKey, Endpoint
 from topstory.serving.api.errors import ErrorAnswer
-from topstory.serving.config.schema import LimitsConfig
+from topstory.serving.config.limits import LimitsConfig
 
 Schema = dict[str, Any]
 _REFERENCE = "#/components/schemas/{name}"

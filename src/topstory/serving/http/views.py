@@ -22,13 +22,16 @@ from topstory.serving.api.messages import (
     Stats,
 )
 from topstory.serving.http.inspection import Inspection
+from topstory.serving.http.lever_views import levers_view
 from topstory.serving.journal.clock import SECOND, as_datetime
+from topstory.serving.service.admission import UNIT_SECONDS
 from topstory.serving.service.service import Service, unknown_article
 from topstory.serving.state.pool import Article, Pool
 from topstory.serving.state.tally import Tally
 from topstory.serving.upkeep.keeper import Keeper
 
-VIEWS_PER_TURN = 64  # articles in one turn of the event loop: a few milliseconds
+MAX_VIEWS_PER_TURN = 64  # articles in one turn of the event loop: a few milliseconds
+TURN_SECONDS = 0.005
 
 
 async def article_views(service: Service, pool_name: str) -> list[ArticleView]:
@@ -36,10 +39,13 @@ async def article_views(service: Service, pool_name: str) -> list[ArticleView]:
     pool = service.decider(pool_name).pool
     views: list[ArticleView] = []
     ids = list(pool.articles)
-    for done in range(0, len(ids), VIEWS_PER_TURN):
-        some = ids[done : done + VIEWS_PER_TURN]
+    seconds = 2 * UNIT_SECONDS * pool.segments * pool.dimension**2  # of one: estimates and widths
+    size = max(1, min(MAX_VIEWS_PER_TURN, int(TURN_SECONDS / seconds)))
+    for done in range(0, len(ids), size):
+        some = ids[done : done + size]
         there = [article for article in some if article in pool.articles]  # edits happen in between
-        views += _views(pool, there, service.clock.now())
+        found = _views(pool, there, service.clock.now())
+        views += [_with_levers(service, pool, view) for view in found]
         await asyncio.sleep(0)
     return views
 
@@ -49,7 +55,15 @@ def article_view(service: Service, pool_name: str, article: str) -> ArticleView:
     pool = service.decider(pool_name).pool
     if article not in pool.articles:
         raise unknown_article(pool_name, article)
-    return _views(pool, [article], service.clock.now())[0]
+    (view,) = _views(pool, [article], service.clock.now())
+    return _with_levers(service, pool, view)
+
+
+def _with_levers(service: Service, pool: Pool, view: ArticleView) -> ArticleView:
+    levers = pool.articles[view.id].facts.levers
+    if levers is None:
+        return view
+    return replace(view, levers=levers_view(service, pool.name, view.id, levers))
 
 
 def stats(

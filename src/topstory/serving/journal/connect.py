@@ -48,7 +48,7 @@ def journal_of(where: str) -> Journal:
 
 def _postgres(url: str, lock_seconds: float, own: bool) -> Journal:
     require("postgres")
-    from topstory.serving.journal.postgres import PostgresJournal
+    from topstory.serving.journal.postgres.journal import PostgresJournal
 
     try:
         return PostgresJournal(url, lock_seconds, own)

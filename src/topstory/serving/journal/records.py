@@ -15,6 +15,16 @@ class Record(msgspec.Struct, frozen=True, array_like=True, tag=True, gc=False):
     """One thing that happened. Records are in no cycles, so the garbage collector skips them."""
 
 
+class Levers(msgspec.Struct, frozen=True, array_like=True):
+    """What an editor set on one article; times are microseconds since 1970."""
+
+    pin: int | None = None  # the slot that it has, from 1; None: none
+    pin_until: int | None = None  # None: until it is changed
+    boost: float = 1.0  # times what is expected of it
+    shows: int | None = None  # at most so many in all
+    share: float = 1.0  # of visits that may get it, at most
+
+
 class ArticleFacts(msgspec.Struct, frozen=True, array_like=True):
     """An article as an editor described it; times are microseconds since 1970."""
 
@@ -26,6 +36,8 @@ class ArticleFacts(msgspec.Struct, frozen=True, array_like=True):
     ends: int | None = None
     summary: str = ""
     picture: str = ""
+    levers: Levers | None = None
+    published: int | None = None  # when it came out, if its age counts
 
 
 class Configured(Record, frozen=True):
@@ -78,6 +90,8 @@ class Decided(Record, frozen=True):
     bucket_propensity: float = 0.0  # in this bucket; 0: a record of an earlier version
     visitor_id: str = ""  # the visitor as given, if the configuration says to keep it
     slot: int = 0  # the place on the page that the article was chosen for
+    withheld: tuple[str, ...] = ()  # articles that a lever kept from this visit
+    pinned: bool = False  # an editor's pin decided, not the policy
 
 
 class Paid(Record, frozen=True):

@@ -21,7 +21,7 @@ from topstory.serving.config.schema import Config, KeyConfig, PolicyConfig, Traf
 from topstory.serving.demo.people import people
 from topstory.serving.demo.stories import TOPICS
 from topstory.serving.live.visitors import Page, Visitors
-from topstory.serving.pages.simulation import FIRST_RATE
+from topstory.serving.pages.studio.simulation import FIRST_RATE
 from topstory.serving.security.api_keys import new_key
 
 USERS = 50_000

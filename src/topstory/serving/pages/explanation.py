@@ -68,7 +68,7 @@ def explain(
         raise KeyError("no article can be shown now")
     estimates, widths = policy.estimates(user, ids), policy.widths(user, ids)
     bonuses = policy.explorer.scores(estimates, widths) - estimates
-    chances = _chances(decider, estimates, widths)
+    chances = _chances(decider, user, ids, estimates)
     by = estimates if bucket == DEPLOYMENT else estimates + bonuses
     order = [int(place) for place in np.argsort(-by, kind="stable")]
     first = order[0] if article is None else ids.index(article)
@@ -91,12 +91,12 @@ def explain(
     )
 
 
-def _chances(decider: Decider, estimates: Floats, widths: Floats) -> Floats:
+def _chances(decider: Decider, user: Sequence[float], ids: list[str], estimates: Floats) -> Floats:
     """(buckets, articles)."""
     count = len(estimates)
     chances = np.zeros((len(BUCKETS), count))
     policy = decider.pool.policy
-    chances[LEARNING] = policy.explorer.probabilities(estimates, widths, policy.trials)
+    chances[LEARNING] = policy.probabilities(user, ids)
     best = estimates == estimates.max()
     chances[DEPLOYMENT] = best / best.sum()
     chances[UNIFORM] = 1 / count

@@ -6,7 +6,7 @@ import asyncio
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.journal.journal import Found, JournalError
-from topstory.serving.service.remote_lookups import unreadable
+from topstory.serving.service.sequencer.remote_lookups import unreadable
 from topstory.serving.service.service import Service
 
 

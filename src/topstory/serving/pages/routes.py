@@ -20,14 +20,14 @@ from topstory.serving.http.hot_routes import decoded
 from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.pages.assets import asset, picture
-from topstory.serving.pages.history import History
 from topstory.serving.pages.names import Names
 from topstory.serving.pages.rendering import page
-from topstory.serving.pages.simulation import RATES, Simulation, TruthReport
-from topstory.serving.pages.snapshot import Snapshots
-from topstory.serving.pages.studio import Studio
+from topstory.serving.pages.studio.history import History
+from topstory.serving.pages.studio.simulation import RATES, Simulation, TruthReport
+from topstory.serving.pages.studio.snapshot import Snapshots
+from topstory.serving.pages.studio.studio import Studio
+from topstory.serving.pages.studio.what_if import WhatIf
 from topstory.serving.pages.today import Today
-from topstory.serving.pages.what_if import WhatIf
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.sessions import Sessions
 from topstory.serving.service.service import Service

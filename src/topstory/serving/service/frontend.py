@@ -17,6 +17,7 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.security.decision_ids import Signer
 from topstory.serving.service.admission import QueueTime, overloaded
+from topstory.serving.service.event_contexts import EventContexts
 from topstory.serving.service.inputs import OutOfRange, context_of, redeemed
 from topstory.serving.service.proposals import DecisionBatch, Payment, PendingRequest
 from topstory.serving.service.replies import Reply, unexpected
@@ -48,7 +49,9 @@ class FrontEnd:
         self._default = next(iter(config.pools))
         limits = config.limits
         self._limit, self._norm = limits.magnitude, limits.context_norm or inf
-        self._dimension, self._short = config.context, min(self._limit, self._norm)
+        self.events = EventContexts.of(features)
+        own = 0 if self.events is None else self.events.count
+        self._dimension, self._short = config.context - own, min(self._limit, self._norm)
         self._payoffs = limits.payoffs or (-limits.magnitude, limits.magnitude)
         self.keeps_visitors = config.journal.visitors == "given"
         self.queue, self._looked = QueueTime(limits.queue_seconds), 0.0
@@ -75,6 +78,11 @@ class FrontEnd:
         if not self._pending:
             asyncio.get_running_loop().call_soon(self._turn)
         self._pending.append(PendingRequest(request, pool, user, reply, key, perf_counter()))
+
+    def check_room(self) -> None:
+        """Raise an error if one more decision would be refused."""
+        if self.queue.waiting >= self.queue.limit:
+            raise self.queue.refusal()
 
     def _checked(self, user: tuple[float, ...] | dict[str, Any]) -> tuple[float, ...]:
         try:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from topstory.serving.api.errors import ApiError
-from topstory.serving.api.messages import ArticleRequest, FeedbackRequest
-from topstory.serving.config.feature_model import FeatureModel
+from topstory.serving.api.messages import ArticleRequest, FeedbackRequest, LeversRequest
+from topstory.serving.config.feature_model import FeatureModel, events_of
 from topstory.serving.journal.clock import as_microseconds
-from topstory.serving.journal.records import ArticleFacts
+from topstory.serving.journal.records import ArticleFacts, Levers
 from topstory.serving.security.decision_ids import Signer
 
 Receipt = tuple[int, int]  # of a decision, signed: its number, and when it expires
@@ -71,9 +71,17 @@ def redeemed(
 
 
 def facts_of(
-    article: str, request: ArticleRequest, model: FeatureModel | None, limit: float
+    article: str,
+    request: ArticleRequest,
+    model: FeatureModel | None,
+    limit: float,
+    before: ArticleFacts | None = None,
+    now: int = 0,
 ) -> ArticleFacts:
     """The article as the journal keeps it.
+
+    If articles' age counts, it came out when its profile says; else when it may first be shown;
+    else when it was first placed: that is `now`, unless it was there `before`.
 
     >>> facts_of("rain", ArticleRequest(features=(0.5, 1.0), title="Rain"), None, 1000.0).features
     (0.5, 1.0)
@@ -93,7 +101,47 @@ def facts_of(
         *(article, features, request.title, request.link, begins, ends),
         summary=request.summary,
         picture=request.picture,
+        published=_published(request, model, begins, before, now),
     )
+
+
+def levers_of(request: LeversRequest) -> Levers | None:
+    """The levers as the journal keeps them; None: none is set.
+
+    >>> levers_of(LeversRequest(boost=2.0)).boost, levers_of(LeversRequest())
+    (2.0, None)
+    """
+    pin = request.pin
+    until = None if pin is None else _time("until", pin.until)
+    slot = None if pin is None else pin.slot
+    found = Levers(slot, until, request.boost, request.max_shows, request.max_share)
+    return None if found == Levers() else found
+
+
+def _published(
+    request: ArticleRequest,
+    model: FeatureModel | None,
+    begins: int | None,
+    before: ArticleFacts | None,
+    now: int,
+) -> int | None:
+    declared = events_of(model)
+    field = None if declared is None else declared.published
+    if field is None:
+        return None
+    given = None if request.profile is None else request.profile.get(field)
+    if given is not None:
+        try:
+            when = datetime.fromisoformat(given) if isinstance(given, str) else None
+        except ValueError:
+            when = None
+        if when is None:
+            message = f"the profile cannot be used: {field!r} must be a date such as 2009-05-01"
+            raise ApiError(422, "bad_profile", f"{message} or 2009-05-01T12:00:00Z, got {given!r}")
+        return _time(field, when.replace(tzinfo=UTC) if when.tzinfo is None else when)
+    if begins is not None:
+        return begins
+    return now if before is None or before.published is None else before.published
 
 
 def _time(field: str, when: datetime | None) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from topstory.serving.config.schema import Config
-from topstory.serving.service.ledger import Ledger
+from topstory.serving.service.sequencer.ledger import Ledger
 from topstory.serving.service.view import VisibleState
 from topstory.serving.state.decider import Decider
 from topstory.serving.state.traffic import Traffic

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -56,8 +57,10 @@ class DecisionBatch(msgspec.Struct, eq=False):
     def wanted(self, place: int) -> Wanted:
         """What the request is for."""
         each = self.pending[place]
-        user = self.source.pack(*each.user)
-        return self.pool, user, each.request.exclude, each.request.slots
+        source, user = self.source, each.user
+        if source.events is not None:  # only the user's own numbers are compared
+            (user,) = source.events.contexts([user], 0)
+        return self.pool, source.pack(*user), each.request.exclude, each.request.slots
 
     def decide(
         self,
@@ -83,26 +86,49 @@ class DecisionBatch(msgspec.Struct, eq=False):
             for number, each in enumerate(pending, first)
         )
         exclude: tuple[str, ...] = ()
-        if request.slots == 1 and not request.exclude:
-            users = [each.user for each in pending]
+        users, events = [each.user for each in pending], source.events
+        if events is not None:
+            users = events.contexts(users, at)
+        if request.exclude:
+            exclude = decider.pool.known(request.exclude, at)
+        if events is not None and events.per_article:
+            told = [
+                visitor if each.request.visitor else b""
+                for visitor, each in zip(visitors, pending, strict=True)
+            ]
+            chosen = [
+                decider.decide(
+                    user,
+                    bucket,
+                    first + i,
+                    at,
+                    exclude,
+                    request.slots,
+                    partial(events.numbers, decider.pool, at=at, visitor=visitor),
+                )
+                for i, (user, bucket, visitor) in enumerate(zip(users, buckets, told, strict=True))
+            ]
+            users = [
+                (*user[: -1 - events.per_article], *one.numbers, user[-1])
+                for user, one in zip(users, chosen, strict=True)
+            ]
+        elif request.slots == 1 and not request.exclude:
             chosen = decider.decide_all(users, buckets, first, at)
         else:  # it is the only one
-            (user,), (bucket,) = [each.user for each in pending], buckets
-            exclude = decider.pool.known(request.exclude, at)
-            chosen = [decider.decide(user, bucket, first, at, exclude, request.slots)]
+            chosen = [decider.decide(users[0], buckets[0], first, at, exclude, request.slots)]
         teaches, keeps = traffic.teaches, source.keeps_visitors
         return [
             Decided(  # with more keywords Python would make a dict of them: five times as slow
                 self.pool,
-                source.pack(*each.user),
+                source.pack(*user),
                 one.article,
                 bucket,
-                propensity=one.propensity,
-                expires=at + source.window,
-                model_version=state.number,
-                teaches=teaches[bucket],
-                ranking=one.ranking,
-                exclude=exclude,
+                one.propensity,
+                at + source.window,
+                state.number,
+                teaches[bucket],
+                one.ranking,
+                exclude,
                 request=each.request.request,
                 slots=each.request.slots,
                 draw=number if drawn else None,
@@ -110,9 +136,17 @@ class DecisionBatch(msgspec.Struct, eq=False):
                 visitor=visitor if each.request.visitor else b"",
                 bucket_propensity=one.own,
                 visitor_id=(each.request.visitor or "") if keeps else "",
+                withheld=one.withheld,
+                pinned=one.pinned,
             )
-            for number, each, visitor, bucket, one in zip(
-                range(first, first + len(pending)), pending, visitors, buckets, chosen, strict=True
+            for number, each, user, visitor, bucket, one in zip(
+                range(first, first + len(pending)),
+                pending,
+                users,
+                visitors,
+                buckets,
+                chosen,
+                strict=True,
             )
         ]
 

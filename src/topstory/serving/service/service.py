@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec.structs import replace
+
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import (
     Acknowledged,
@@ -11,22 +13,24 @@ from topstory.serving.api.messages import (
     DecideRequest,
     Decision,
     FeedbackRequest,
+    LeversRequest,
 )
 from topstory.serving.config.feature_model import FeatureModel
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import Clock
-from topstory.serving.journal.records import ArticleFacts, Edit, Placed, Removed
+from topstory.serving.journal.records import ArticleFacts, Edit, Levers, Placed, Removed
 from topstory.serving.security.decision_ids import Signer
 from topstory.serving.service.admission import UNIT_SECONDS
 from topstory.serving.service.frontend import FrontEnd, unknown_pool
-from topstory.serving.service.inputs import facts_of
-from topstory.serving.service.ledger import Ledger
+from topstory.serving.service.inputs import facts_of, levers_of
 from topstory.serving.service.live_view import LiveView
 from topstory.serving.service.replies import Awaited
-from topstory.serving.service.sequencer import Sequencer
-from topstory.serving.state.data_folder import DataFolder
+from topstory.serving.service.sequencer.ledger import Ledger
+from topstory.serving.service.sequencer.sequencer import Sequencer
 from topstory.serving.state.decider import Decider
+from topstory.serving.state.levers import is_pinned
 from topstory.serving.state.pool import Pool, edit_of
+from topstory.serving.state.recovery.data_folder import DataFolder
 from topstory.serving.state.warm_up import warm_up
 
 
@@ -79,12 +83,17 @@ class Service:
         """Add an article or change it; this holds when the call returns."""
         decider = self.decider(pool)
         found = decider.pool
-        facts = facts_of(article, request, self.features, self.config.limits.magnitude)
+        held, now = found.articles.get(article), self.ledger.clock.now()
+        was, limit = None if held is None else held.facts, self.config.limits.magnitude
+        facts = facts_of(article, request, self.features, limit, was, now)
         _check_cost(self.config, found, facts)
         if not len(found.policy.model.roster):  # the editor waits for the compiler, no visitor does
             _check(found, facts)
             await asyncio.to_thread(warm_up, found, decider.traffic, facts)
         await self.sequencer.edit_turn(pool)
+        before = found.articles.get(article)
+        if before is not None:  # levers have edits of their own
+            facts = replace(facts, levers=before.facts.levers)
         record = Placed(pool, facts, edit)
         if was_made(found, record):
             if article not in found.articles:
@@ -98,6 +107,34 @@ class Service:
             )
         _check(found, facts)
         await self.sequencer.edit(record)
+
+    async def put_levers(
+        self, pool: str, article: str, request: LeversRequest, edit: str | None = None
+    ) -> None:
+        """Pin, boost or limit an article, or undo that; this holds when the call returns."""
+        found = self.decider(pool).pool
+        levers = levers_of(request)
+        await self.sequencer.edit_turn(pool)
+        if article not in found.articles:
+            raise unknown_article(pool, article)
+        record = Placed(pool, replace(found.articles[article].facts, levers=levers), edit)
+        if was_made(found, record):
+            return
+        if levers is not None:
+            self._check_slot(found, article, levers)
+        await self.sequencer.edit(record)
+
+    def _check_slot(self, pool: Pool, article: str, levers: Levers) -> None:
+        now = self.clock.now()
+        if not is_pinned(levers, now):
+            if levers.pin is not None:
+                raise ApiError(422, "bad_levers", "a pin's `until` must be in the future")
+            return
+        for other, each in pool.articles.items():
+            held = each.facts.levers
+            if other != article and held and held.pin == levers.pin and is_pinned(held, now):
+                message = f"slot {levers.pin} is pinned to article {other!r}: undo that first"
+                raise ApiError(409, "slot_taken", message)
 
     async def remove_article(self, pool: str, article: str, edit: str | None = None) -> None:
         """Remove an article and what was learned of it; this holds when the call returns."""
@@ -150,15 +187,19 @@ def unknown_article(pool: str, article: str) -> ApiError:
 
 def _check_cost(config: Config, pool: Pool, facts: ArticleFacts) -> None:
     """Refuse an article that would make the model too large, or decisions too slow."""
+    articles = len(pool.articles) + (facts.id not in pool.articles)
+    check_size(config, articles, len(facts.features or ()))
+
+
+def check_size(config: Config, articles: int, features: int) -> None:
+    """Refuse a model of so many articles with so many features each: too large, or too slow."""
     d, limits = config.context, config.limits
-    shared = d * len(facts.features or ())
-    if shared > limits.shared_features:
+    if d * features > limits.shared_features:
         raise ApiError(
             *(422, "bad_article"),
             f"context × features may be at most {limits.shared_features} "
-            f"(`limits.shared_features`), got {d} × {len(facts.features or ())}",
+            f"(`limits.shared_features`), got {d} × {features}",
         )
-    articles = len(pool.articles) + (facts.id not in pool.articles)
     seconds = UNIT_SECONDS * articles * d**2
     if seconds > limits.decision_seconds:
         raise ApiError(

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from topstory.explorers.explorer import WORK
 from topstory.kernels import mixture
-from topstory.kernels.buckets import DEPLOYMENT, UNIFORM
+from topstory.kernels.buckets import DEPLOYMENT, LEARNING, UNIFORM
+from topstory.kernels.choice import score
 from topstory.kernels.compilation import Floats
+from topstory.kernels.contexts import Dense, PerArticle
 from topstory.kernels.explorers.bounds import Bounds
 from topstory.models.input_range import NotFiniteError
 from topstory.models.model import ONE_SEGMENT
 from topstory.policies import Policy
 from topstory.serving.api.errors import ApiError
+from topstory.serving.state.levers import STORY, Plan, chance
 from topstory.serving.state.pool import Listing, Pool
 from topstory.serving.state.traffic import Traffic
+
+Varying = Callable[[Listing], npt.NDArray[np.float32]]
 
 
 class Chosen(msgspec.Struct, frozen=True, gc=False):
@@ -27,6 +33,9 @@ class Chosen(msgspec.Struct, frozen=True, gc=False):
     propensity: float  # over the whole traffic mix
     own: float  # in its bucket
     ranking: tuple[str, ...] = ()  # empty: the article alone
+    withheld: tuple[str, ...] = ()  # articles that a lever kept from this visit
+    pinned: bool = False  # by an editor's pin
+    numbers: tuple[float, ...] = ()  # of its context: those that differ between articles
 
 
 class Decider:
@@ -47,7 +56,7 @@ class Decider:
         self._seed = np.uint64(policy.seed)
         self._bonus, self._share = policy.explorer.bonus, policy.explorer.share
         self._rule = policy.explorer.rule
-        self._randomises = not isinstance(self._rule, Bounds) or self._rule.decay > 0
+        self._randomises = not (isinstance(self._rule, Bounds) and self._rule.steady)
 
     def decide(
         self,
@@ -57,11 +66,13 @@ class Decider:
         at: int,
         exclude: tuple[str, ...] = (),
         slots: int = 1,
+        varying: Varying | None = None,
     ) -> Chosen:
         """Choose an article, and fill as many more slots as there are articles for.
 
         Propensities and learning are about the first one only. The others follow in the bucket's
-        own order: by score, by estimate, or at random.
+        own order: by score, by estimate, or at random. `varying` gives the last numbers of the
+        context before the constant, for each article of a listing.
         """
         if self.pool.policy is not self._policy:
             self._use(self.pool.policy)
@@ -72,22 +83,25 @@ class Decider:
             raise self._no_article()
         values = self._room.values
         values[:] = user
+        if listing.plan is not None:
+            return self._levered(values, listing, listing.plan, bucket, number, slots, varying)
+        x, table = self._aimed(listing, varying)
         decide = self._randomised if self._randomises else self._bounded
-        place, propensity, own = decide(values, listing, bucket, number)
+        place, propensity, own = decide(x, values, listing, bucket, number)
         if place < 0:
             raise self._not_finite(listing.ids[-1 - place])
         article = listing.ids[place]
-        if slots == 1:
-            return Chosen(article, propensity, own)
-        return Chosen(article, propensity, own, self._rank(listing, bucket, number, place, slots))
+        numbers = () if table is None else _row(table, place)
+        ranking = () if slots == 1 else self._rank(listing, bucket, number, place, slots)
+        return Chosen(article, propensity, own, ranking, numbers=numbers)
 
     def _bounded(
-        self, values: Floats, listing: Listing, bucket: int, number: int
+        self, x: Dense | PerArticle, values: Floats, listing: Listing, bucket: int, number: int
     ) -> tuple[int, float, float]:
         policy = self.pool.policy
         return mixture.decide(
-            policy.model.state,
-            self._room,
+            policy.model.kernel_state,
+            x,
             policy.model.segment(values),
             listing.slots,
             policy.model.roster.keys,
@@ -102,13 +116,13 @@ class Decider:
         )
 
     def _randomised(
-        self, values: Floats, listing: Listing, bucket: int, number: int
+        self, x: Dense | PerArticle, values: Floats, listing: Listing, bucket: int, number: int
     ) -> tuple[int, float, float]:
         """By any explorer; those that explore less with time count decisions."""
         policy = self.pool.policy
         return mixture.decide_randomised(
-            policy.model.state,
-            self._room,
+            policy.model.kernel_state,
+            x,
             policy.model.segment(values),
             listing.slots,
             policy.model.roster.keys[listing.slots],
@@ -128,12 +142,12 @@ class Decider:
         """The decisions first, first + 1, … by one kernel call: the same as one by one."""
         if self.pool.policy is not self._policy:
             self._use(self.pool.policy)
-        if self._randomises:
+        listing = self.pool.listing(at)
+        if self._randomises or listing.plan is not None:
             return [
                 self.decide(user, bucket, first + i, at)
                 for i, (user, bucket) in enumerate(zip(users, buckets, strict=True))
             ]
-        listing = self.pool.listing(at)
         if not listing.ids:
             raise self._no_article()
         model = self.pool.policy.model
@@ -141,7 +155,7 @@ class Decider:
         places = np.empty(len(users), np.int32)
         propensities, own = np.empty(len(users)), np.empty(len(users))
         mixture.decide_all(
-            model.state,
+            model.kernel_state,
             self._room,
             contexts,
             model.segments(contexts, 0, len(users)) if model.segmented else ONE_SEGMENT,
@@ -169,6 +183,90 @@ class Decider:
             )
         ]
 
+    def _aimed(
+        self, listing: Listing, varying: Varying | None
+    ) -> tuple[Dense | PerArticle, npt.NDArray[np.float32] | None]:
+        """The context in the room, with each article's own numbers, if they differ."""
+        if varying is None:
+            return self._room, None
+        table = varying(listing)
+        places = np.zeros(int(listing.slots.max()) + 1, np.int32)
+        places[listing.slots] = np.arange(len(listing.slots))
+        return PerArticle(*self._room, table, 0, places), table
+
+    def _levered(
+        self,
+        values: Floats,
+        listing: Listing,
+        plan: Plan,
+        bucket: int,
+        number: int,
+        slots: int,
+        varying: Varying | None = None,
+    ) -> Chosen:
+        """Decide with levers: a draw from chances that are written down, whatever made them."""
+        seed = int(self._seed)
+        withheld = plan.thinned(listing.ids, seed, number)
+        left = self.pool.without(listing, withheld) if withheld else listing
+        estimates, widths = self.scored(values, left, varying)
+        estimates = plan.boosted(left.ids, estimates)
+        explorer, chances = self._policy.explorer, np.zeros((3, len(left.ids)))
+        pin = left.ids.index(plan.pins[STORY]) if plan.pins.get(STORY) in left.ids else None
+        if pin is None:
+            best = estimates == estimates.max()
+            chances[DEPLOYMENT] = best / best.sum()
+            chances[LEARNING] = explorer.probabilities(estimates, widths, number)
+        else:
+            chances[[DEPLOYMENT, LEARNING], pin] = 1.0
+        chances[UNIFORM] = 1.0 / len(left.ids)
+        upto = np.cumsum(chances[bucket])
+        drawn = chance(seed, number, "choice") * upto[-1]
+        place = int(np.searchsorted(upto, drawn, side="right"))
+        ranking: tuple[str, ...] = ()
+        if slots > 1:
+            order = estimates if bucket == DEPLOYMENT else explorer.scores(estimates, widths)
+            ranking = self._levered_ranking(left, plan, order, bucket, number, place)[:slots]
+        return Chosen(
+            *(left.ids[place], min(float(self.traffic.shares @ chances[:, place]), 1.0)),
+            own=float(chances[bucket, place]),
+            ranking=ranking,
+            withheld=(*plan.exhausted, *withheld),
+            pinned=pin is not None and bucket != UNIFORM,
+            numbers=() if varying is None else _row(varying(left), place),
+        )
+
+    def scored(
+        self, values: Floats, listing: Listing, varying: Varying | None = None
+    ) -> tuple[Floats, Floats]:
+        """What is expected of each article for this context, and how unsure that is."""
+        model = self.pool.policy.model
+        estimates, widths = np.empty(len(listing.ids)), np.empty(len(listing.ids))
+        self._room.values[:] = values
+        segment = model.segment(self._room.values)
+        x, _ = self._aimed(listing, varying)
+        unusable = score(model.state, x, segment, listing.slots, estimates, widths)
+        if unusable >= 0:
+            raise self._not_finite(listing.ids[unusable])
+        return estimates, widths
+
+    def _levered_ranking(
+        self, listing: Listing, plan: Plan, order: Floats, bucket: int, number: int, first: int
+    ) -> tuple[str, ...]:
+        """The story, then the others in the bucket's order; pins have their slots."""
+        seed = int(self._seed)
+        draws = [chance(seed, number, f"rank {article}") for article in listing.ids]
+        uniform = bucket == UNIFORM
+        places = sorted(
+            (place for place in range(len(listing.ids)) if place != first),
+            key=lambda place: (0.0 if uniform else -order[place], draws[place]),
+        )
+        ranking = [listing.ids[place] for place in (first, *places)]
+        for slot, article in sorted(() if uniform else plan.pins.items()):
+            if slot > STORY and article in ranking[1:]:
+                ranking.remove(article)
+                ranking.insert(slot - 1, article)
+        return tuple(ranking)
+
     def _no_article(self) -> ApiError:
         return ApiError(409, "no_article", f"pool {self.pool.name!r} has no article to show now")
 
@@ -192,3 +290,7 @@ class Decider:
             places,
         )
         return tuple(listing.ids[place] for place in places)
+
+
+def _row(table: npt.NDArray[np.float32], place: int) -> tuple[float, ...]:
+    return tuple(table[place].astype(np.float64).tolist())

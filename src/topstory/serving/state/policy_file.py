@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from topstory.policies import Policy
-from topstory.policies.storage import describe
+from topstory.policies.storage import describe, outline
+from topstory.serving.config.loading import check_servable
 
 
 class PolicyChange(msgspec.Struct, frozen=True):
@@ -25,13 +27,31 @@ class PolicyChange(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-def policy_in(content: bytes) -> Policy:
-    """The policy in a file's content; ValueError says what is wrong with it."""
+class PolicySize(NamedTuple):
+    """What decides how much memory a policy takes."""
+
+    dimension: int | None
+    articles: frozenset[str]
+    features: int  # of an article
+
+
+def policy_in(content: bytes, check: Callable[[PolicySize], None] | None = None) -> Policy:
+    """The policy in a file's content; ValueError says what is wrong with it.
+
+    `check` is called before anything is made that is larger than the content.
+    """
     with TemporaryDirectory(prefix="topstory-") as folder:
         path = Path(folder) / "policy.safetensors"
         path.write_bytes(content)
         try:
-            return Policy.load(path)
+            if check is not None:
+                described, shapes = outline(path)
+                articles = frozenset(each for each in described.articles if each is not None)
+                features = shapes.get("features", (0, 0))
+                check(PolicySize(described.dimension, articles, features[-1] if features else 0))
+            loaded = Policy.load(path)
+            check_servable(loaded)
+            return loaded
         except (OSError, ValueError) as error:
             raise ValueError(str(error).replace(str(path), "the policy")) from None
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from struct import Struct
 from typing import Protocol
 
@@ -16,10 +17,12 @@ from topstory.serving.journal.records import (
     ArticleFacts,
     Decided,
     Edit,
+    Levers,
     Paid,
     Placed,
     Removed,
 )
+from topstory.serving.state.levers import Plan, plan_of
 from topstory.serving.state.policy_file import PolicyChange, content_name
 from topstory.serving.state.tally import Tally, segment_of
 from topstory.serving.state.update_batch import SHOWN, UpdateBatch
@@ -35,12 +38,32 @@ class Article(msgspec.Struct):
     facts: ArticleFacts
     since: int
     tally: Tally
+    added: int = 0  # when; 0: in a snapshot of an earlier version
+
+    @property
+    def levers(self) -> Levers | None:
+        """What an editor set."""
+        return self.facts.levers
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether it was shown as often as it may be."""
+        levers = self.facts.levers
+        limit = None if levers is None else levers.shows
+        return limit is not None and self.shows >= limit
+
+    @property
+    def shows(self) -> int:
+        """How often it was shown, in all buckets."""
+        return sum(map(sum, self.tally.shows))
 
     def showable(self, at: int) -> bool:
-        """Whether it may be shown at this time: begins <= at < ends."""
+        """Whether it may be shown at this time: begins <= at < ends, and not too often before."""
         facts = self.facts
-        return (facts.begins is None or facts.begins <= at) and (
-            facts.ends is None or at < facts.ends
+        return (
+            not self.exhausted
+            and (facts.begins is None or facts.begins <= at)
+            and (facts.ends is None or at < facts.ends)
         )
 
 
@@ -54,6 +77,28 @@ class Listing:
     ends: int
     estimates: Floats
     scores: Floats
+    plan: Plan | None = None  # the levers that hold; None: none does
+
+
+SEEN = "seen_before"
+PER_ARTICLE = ("age_hours", SEEN)  # features of events that differ between articles, by name
+SeenByVisitor = tuple[tuple[str, tuple[str, ...]], ...]  # pseudonyms in hex, and articles
+
+
+class SeenArticles(Protocol):
+    """The last articles that each visitor was shown."""
+
+    def note(self, visitor: Hashable, article: str) -> None:
+        """The visitor was shown the article."""
+        ...
+
+    def counts(self, visitor: Hashable) -> Mapping[str, int]:
+        """How often, of those remembered."""
+        ...
+
+    def __iter__(self) -> Iterator[tuple[bytes, tuple[str, ...]]]:
+        """Visitors with what they were shown, those who came last at the end."""
+        ...
 
 
 class Sketch(Protocol):
@@ -77,8 +122,12 @@ class Pool:
         self.previous: Policy | None = None  # the one before, as it was at the last change
         self.changes: list[PolicyChange] = []  # of the policy, the last ones
         self.promoted = 0  # the record that gave it this policy; 0: it began with it
+        self.varying = 0  # how many numbers of a context differ between articles
+        self.seen: SeenArticles | None = None  # by visitors, if contexts depend on it
         self.edits: dict[str, str] = {}  # by the client's id: what was done
         self.sketches: list[Sketch] = []
+        self.limited = False  # an article may be shown so often only
+        self.ran_out = False  # and one was, since somebody set this back
         self._listing: Listing | None = None
         self._unpack = Struct(f"<{dimension}d").unpack
         self._updates = UpdateBatch(dimension)
@@ -100,12 +149,13 @@ class Pool:
 
     def check_policy(self, policy: Policy) -> None:
         """Raise ValueError if `promote` could not take this policy."""
-        _adopt(policy.copy(), self.articles.values(), self.dimension)
+        # A list: it may be called by a thread, while articles come and go.
+        _adopt(policy.copy(), list(self.articles.values()), self.dimension)
 
     # -- records, applied --
 
-    def place(self, facts: ArticleFacts, number: int) -> None:
-        """Add an article, or change it."""
+    def place(self, facts: ArticleFacts, number: int, at: int = 0) -> None:
+        """Add an article at this time, or change it."""
         self.learn()
         known, roster = self.articles.get(facts.id), self.policy.model.roster
         if facts.id in roster:
@@ -113,10 +163,16 @@ class Pool:
         self.policy.edit_article(facts.id, facts.features)
         if known is None:
             self.policy.model.see(self.dimension)
-            self.articles[facts.id] = Article(facts, number, Tally.empty(self.segments))
+            self.articles[facts.id] = Article(facts, number, Tally.empty(self.segments), at)
         else:
             known.facts = facts
+        self.find_limits()
         self._listing = None
+
+    def find_limits(self) -> None:
+        """Find out whether shows must be counted: after an edit, or all at once from a file."""
+        levers = (article.facts.levers for article in self.articles.values())
+        self.limited = any(each is not None and each.shows is not None for each in levers)
 
     def remove(self, article: str) -> None:
         """Forget an article."""
@@ -126,6 +182,7 @@ class Pool:
             self.policy.remove_article(article)
             if self.previous is not None and article in self.previous.model.roster:
                 self.previous.remove_article(article)
+        self.find_limits()
         self._listing = None
 
     def promote(
@@ -144,6 +201,26 @@ class Pool:
         self.changes = [*self.changes, change][-MAX_CHANGES:]
         self._updates, self._listing = UpdateBatch(self.dimension), None
 
+    def use_event_features(self, names: Collection[str], before: SeenByVisitor = ()) -> None:
+        """From now on contexts have these features of events.
+
+        If they need it, what visitors see is remembered, beginning with what they saw `before`.
+        """
+        self.varying = sum(name in names for name in PER_ARTICLE)
+        if SEEN not in names:
+            self.seen = None
+        elif self.seen is None:
+            self.seen = import_module("topstory.features.event.seen_articles").SeenArticles()
+            for visitor, articles in before:
+                for article in articles:
+                    self.seen.note(bytes.fromhex(visitor), article)
+
+    def seen_by_visitor(self) -> SeenByVisitor:
+        """What visitors saw, in the form in which a snapshot keeps it."""
+        if self.seen is None:
+            return ()
+        return tuple((visitor.hex(), articles) for visitor, articles in self.seen)
+
     def remember_edit(self, edit: str | None, what: str) -> None:
         """Keep the client's id of an edit: the same edit that comes again changes nothing."""
         if edit is not None:
@@ -156,12 +233,16 @@ class Pool:
 
         It does so at the next `learn`.
         """
+        if self.seen is not None and decided.visitor:
+            self.seen.note(decided.visitor, decided.article)
         segment = segment_of(self._unpack(decided.user))
         self.tally.shows[decided.bucket][segment] += 1
         article = self.articles.get(decided.article)
         if article is None:
             return False
         article.tally.shows[decided.bucket][segment] += 1
+        if self.limited and article.exhausted:
+            self._listing, self.ran_out = None, True
         if decided.teaches:
             slot = self.policy.model.roster.slots[decided.article]
             self._updates.add(slot, decided.user, SHOWN, decided.teaches)
@@ -193,7 +274,10 @@ class Pool:
         if self._updates.slots:
             if self.sketches:
                 self._announce(self._updates.slots)
-            self._updates.apply(self.policy.model)
+            self._updates.apply(self.policy.model, self._announce_all)
+
+    def _announce_all(self) -> None:
+        self._announce(range(len(self.policy.model.roster.ids)))
 
     def _announce(self, slots: Iterable[int]) -> None:
         for sketch in self.sketches:
@@ -217,24 +301,24 @@ class Pool:
         """The same listing without some articles."""
         left_out = set(exclude)
         kept = tuple(article for article in listing.ids if article not in left_out)
-        return self._ready(kept, listing.begins, listing.ends)
+        return self._ready(kept, listing.begins, listing.ends, listing.plan)
 
     def _list(self, at: int) -> Listing:
         ids = tuple(name for name, article in self.articles.items() if article.showable(at))
         edges = [
             edge
             for article in self.articles.values()
-            for edge in (article.facts.begins, article.facts.ends)
+            for edge in (article.facts.begins, article.facts.ends, _unpinned(article.facts))
             if edge is not None
         ]
         begins = max((edge for edge in edges if edge <= at), default=0)
         ends = min((edge for edge in edges if edge > at), default=FOREVER)
-        return self._ready(ids, begins, ends)
+        return self._ready(ids, begins, ends, plan_of(self.articles, at))
 
-    def _ready(self, ids: tuple[str, ...], begins: int, ends: int) -> Listing:
+    def _ready(self, ids: tuple[str, ...], begins: int, ends: int, plan: Plan | None) -> Listing:
         roster = self.policy.model.roster
         slots = np.array([roster.slot(article) for article in ids], np.int32)
-        return Listing(ids, slots, begins, ends, np.empty(len(ids)), np.empty(len(ids)))
+        return Listing(ids, slots, begins, ends, np.empty(len(ids)), np.empty(len(ids)), plan)
 
 
 def edit_of(record: Edit) -> str:
@@ -252,6 +336,11 @@ def _adopt(policy: Policy, articles: Iterable[Article], dimension: int) -> None:
         policy.edit_article(article.facts.id, article.facts.features)
     if len(policy.model.roster):
         policy.model.see(dimension)
+
+
+def _unpinned(facts: ArticleFacts) -> int | None:
+    """When its pin ends."""
+    return None if facts.levers is None else facts.levers.pin_until
 
 
 def _count(facts: ArticleFacts) -> int:

@@ -27,7 +27,10 @@ class PoolSketch:
 
     def __init__(self, pool: Pool) -> None:
         model = pool.policy.model
-        self._counted = msgspec.json.encode([pool.tally, list(pool.articles.values())])
+        # Not when an article was added: snapshots of earlier versions do not know.
+        articles = [(each.facts, each.since, each.tally) for each in pool.articles.values()]
+        seen = [] if pool.seen is None else [pool.seen_by_visitor()]
+        self._counted = msgspec.json.encode([pool.tally, articles, *seen])
         self._ids = list(model.roster.ids)
         self._per_article, self._inverses = model.per_article, model.inverses
         # The slots of removed articles hold leftovers.

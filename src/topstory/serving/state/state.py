@@ -79,7 +79,7 @@ class State:
         if isinstance(record, Placed | Removed | Promoted):
             pool = self.pools[record.pool]
             if isinstance(record, Placed):
-                pool.place(record.article, entry.number)
+                pool.place(record.article, entry.number, entry.at)
             elif isinstance(record, Removed):
                 pool.remove(record.article)
             else:
@@ -89,10 +89,19 @@ class State:
             pool.remember_edit(record.edit, edit_of(record))
         elif isinstance(record, Opened):
             self.pools[record.pool] = Pool(record.pool, start(record), self.dimension, entry.at)
+            self.pools[record.pool].use_event_features(self.event_features)
         elif isinstance(record, Configured):
             self.config = record.config
+            for pool in self.pools.values():
+                pool.use_event_features(self.event_features)
         elif isinstance(record, Excluded) and record not in self.exclusions:
             raise NotExcluded(record)
+
+    @property
+    def event_features(self) -> tuple[str, ...]:
+        """The features of events that contexts have, by name."""
+        event = self.config.get("event")
+        return tuple(event["names"]) if isinstance(event, dict) else ()
 
     def fingerprint(self) -> str:
         """A hash of all that was learned and counted: equal for states that are equal to the bit.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
@@ -36,8 +37,11 @@ class UpdateBatch:
         self._users.append(user)
         self._payoffs.append(payoff)
 
-    def apply(self, model: Model) -> None:
-        """Teach them to the model, to the bit as one by one, and empty the batch."""
+    def apply(self, model: Model, renewing: Callable[[], None]) -> None:
+        """Teach them to the model, to the bit as one by one, and empty the batch.
+
+        `renewing` is called before that changes articles which are not in the batch.
+        """
         if self._room is None:
             self._room = model.room(self._dimension)
         users = np.frombuffer(b"".join(self._users), "<f8").reshape(-1, self._dimension)
@@ -46,8 +50,9 @@ class UpdateBatch:
         room, done = self._room, 0
         while True:
             rest = (slots[done:], users[done:], segments[done:], room, payoffs[done:])
-            done += learn_halves(model.state, *rest)
+            done += learn_halves(model.kernel_state, *rest)
             if done == len(slots):
                 break
+            renewing()
             model.renew()  # the next one needs another prior, or form of the state
         self.slots, self._users, self._payoffs = [], [], []

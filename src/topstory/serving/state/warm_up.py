@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 from struct import pack
 
+import numpy as np
+from msgspec.structs import replace
+
 from topstory.serving.journal.records import ArticleFacts, Decided, Paid
 from topstory.serving.state.decider import Decider
 from topstory.serving.state.pool import Pool
@@ -22,6 +25,8 @@ def warm_up(known: Pool, traffic: Traffic, facts: ArticleFacts | None = None) ->
         article = next(iter(known.articles.values()), None)
         learned = next((name for name in known.policy.model.roster.ids if name), "-")
         facts = ArticleFacts(learned) if article is None else article.facts
+    facts = replace(facts, levers=None)  # which would lead past most kernels
+    copy.varying = known.varying
     copy.place(facts, 0)
     user = warm_up_scoring(Decider(copy, traffic), 0 if facts.begins is None else facts.begins)
     context = pack(f"<{len(user)}d", *user)
@@ -36,8 +41,15 @@ def warm_up(known: Pool, traffic: Traffic, facts: ArticleFacts | None = None) ->
 def warm_up_scoring(decider: Decider, at: int) -> tuple[float, ...]:
     """Call the kernels that score, for a user who is returned; ApiError if nothing can be shown."""
     user = (*[0.0] * (decider.pool.dimension - 1), 1.0)
+    count = decider.pool.varying
+    if count:
+        decider.decide(
+            user, 0, 1, at, (), 2, lambda listing: np.zeros((len(listing.ids), count), np.float32)
+        )
+        return user
     decider.decide_all([user], [0], 1, at)
     decider.decide(user, 0, 1, at, slots=2)
+    decider.scored(np.array(user), decider.pool.listing(at))
     return user
 
 

@@ -21,8 +21,8 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.connect import FILE
 from topstory.serving.journal.sqlite import SqliteJournal
-from topstory.serving.state.recovery import Starts, check_fits, matches_journal, recover
-from topstory.serving.state.snapshots import UNREADABLE, Snapshots
+from topstory.serving.state.recovery.recovery import Starts, check_fits, matches_journal, recover
+from topstory.serving.state.recovery.snapshots import UNREADABLE, Snapshots
 
 MAX_ATTEMPTS = 5
 SECRETS = ("keys.toml", "signing.toml")

@@ -13,9 +13,9 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import as_microseconds
 from topstory.serving.journal.journal import Journal
 from topstory.serving.journal.records import Decided, Entry, Excluded, Opened, Paid
-from topstory.serving.state.data_folder import open_folder
 from topstory.serving.state.exclusion import excludes
-from topstory.serving.state.snapshots import Snapshots
+from topstory.serving.state.recovery.data_folder import open_folder
+from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.state.traffic import Traffic
 
 

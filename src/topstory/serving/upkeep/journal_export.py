@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from topstory.events import EventLog
 from topstory.events.folder.append import Appender
@@ -26,6 +27,7 @@ from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.journal import Journal, Payoff
 from topstory.serving.journal.records import (
     ArticleFacts,
+    Configured,
     Decided,
     Entry,
     Opened,
@@ -34,6 +36,7 @@ from topstory.serving.journal.records import (
 )
 from topstory.serving.state.exclusion import excludes
 from topstory.serving.state.pool import FOREVER, context
+from topstory.serving.upkeep.past_numbers import PastNumbers
 
 EVENTS_PER_BATCH = 20_000
 
@@ -63,6 +66,7 @@ class _Event(NamedTuple):
     payoff: float
     shown: str
     pool: tuple[str, ...]
+    numbers: npt.NDArray[np.float32] | None = None  # (K, k) those that differ between articles
 
 
 def export(
@@ -137,12 +141,15 @@ class History:
         self.open = self.excluded = self.excluded_payoffs = 0
         self._exclusions = journal.exclusions()
         self.pools: list[str] = []  # all pools of the journal
+        self._past = PastNumbers()
 
     def events(self) -> Iterator[_Event]:
         """The events in order."""
         for entry, paid in self._journal.history(self._before, self._after):
             record = entry.record
-            if isinstance(record, Placed) and record.pool == self._pool:
+            if isinstance(record, Configured):
+                self._past.configure(record.config)
+            elif isinstance(record, Placed) and record.pool == self._pool:
                 self._articles[record.article.id] = record.article
                 self._name(record.article, entry.number)
                 self._valid = (0, 0)
@@ -150,6 +157,7 @@ class History:
                 self._articles.pop(record.article, None)
                 self._valid = (0, 0)
             elif isinstance(record, Decided) and record.pool == self._pool:
+                self._past.note(entry.number, record)
                 if self._part == "uniform" and record.bucket != UNIFORM:
                     continue
                 if record.expires >= self._now:
@@ -160,7 +168,9 @@ class History:
                     continue
                 shown_from = self._shown_from(entry.at, record)
                 shown, payoff = self._listed[record.article], self._payoff(paid, record)
-                yield _Event(entry.number, entry.at, record, payoff, shown, shown_from)
+                facts = [self._articles[id] for id in self._ids(record)]
+                numbers = self._past.of(entry.at, record, facts)
+                yield _Event(entry.number, entry.at, record, payoff, shown, shown_from, numbers)
             elif isinstance(record, Opened):
                 self.pools.append(record.pool)
 
@@ -186,7 +196,7 @@ class History:
             )  # the articles of a log have equally many features, or none
         sizes = np.array([len(event.pool) for event in events])
         mixed = [event.decided.propensity for event in events]
-        return EventLog.from_arrays(
+        log = EventLog.from_arrays(
             users=np.array([context(event.decided.user) for event in events]),
             pools=pools,
             pool=[numbers[event.pool] for event in events],
@@ -198,13 +208,20 @@ class History:
             exact=True,  # as the journal has them: a fold of the log comes to the same model
             decisions=_decisions(events),
         )
+        return self._past.added(log, [event.numbers for event in events])
 
     def _shown_from(self, at: int, decided: Decided) -> tuple[str, ...]:
         if not self._valid[0] <= at < self._valid[1]:
             self._list(at)
-        if not decided.exclude:
+        if not (decided.exclude or decided.withheld):
             return self._listed_names
-        return tuple(name for id, name in self._listed.items() if id not in decided.exclude)
+        gone = {*decided.exclude, *decided.withheld}
+        return tuple(name for id, name in self._listed.items() if id not in gone)
+
+    def _ids(self, decided: Decided) -> list[str]:
+        """The ids of `_shown_from`, in its order."""
+        gone = {*decided.exclude, *decided.withheld}
+        return [id for id in self._listed if id not in gone]
 
     def _name(self, facts: ArticleFacts, number: int) -> None:
         """Name an article by its id; with the record number if the id had other features before."""

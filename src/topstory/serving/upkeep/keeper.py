@@ -14,7 +14,8 @@ from topstory.serving.journal.journal import Journal, JournalError
 from topstory.serving.journal.records import Decided
 from topstory.serving.service.service import Service
 from topstory.serving.state.pool import FOREVER
-from topstory.serving.state.snapshots import Snapshots, StateCopy
+from topstory.serving.state.recovery.snapshots import Snapshots
+from topstory.serving.state.state_copy import StateCopying
 from topstory.serving.upkeep.journal_export import NothingToExport, Part, export
 
 DAY = 86_400 * SECOND
@@ -78,7 +79,10 @@ class Keeper:
         """Save the state, if it has changed."""
         if self._service.state.number == self.number or self._service.commits.halted:
             return
-        copy = StateCopy.of(self._service.state)
+        with StateCopying(self._service.state) as copying:
+            while copying.step():
+                await asyncio.sleep(0)
+        copy = copying.copy
         await asyncio.to_thread(self._snapshots.write, copy)
         self.number, self.at = copy.number, self._service.clock.now()
 

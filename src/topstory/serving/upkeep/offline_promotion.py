@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from topstory.serving.api.messages import PolicyComparison
 from topstory.serving.config.feature_model import load_feature_model
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.records import ArticleFacts, Entry, Promoted
-from topstory.serving.state.data_folder import DataFolder, open_folder
 from topstory.serving.state.policy_file import policy_in
 from topstory.serving.state.pool import Pool
+from topstory.serving.state.recovery.data_folder import DataFolder, open_folder
 from topstory.serving.upkeep.policy_comparison import compare
 from topstory.serving.upkeep.promotion import check_candidate
 
@@ -32,35 +33,45 @@ class PromotionReport(msgspec.Struct, frozen=True):
 
 def promote_stopped(
     config: Config,
-    pool: str,
+    pools: Sequence[str],
     content: bytes | None,
     features: Path | None = None,
     note: str = "",
     dry_run: bool = False,
-) -> PromotionReport:
+) -> list[PromotionReport]:
     """Append the change to the journal; None: back to the policy before. ValueError if refused.
 
-    With other features, the policy must have been trained with them, and know the pool's articles:
-    their features come from it. The comparison is left out: the journal's contexts are of the old
-    ones.
+    All pools change, or none. With other features they must be all pools of the service, and the
+    policy must have been trained with them, and know the pools' articles: their features come from
+    it. The comparison is left out: the journal's contexts are of the old ones.
     """
     if not Path(config.data).is_dir():
         raise FileNotFoundError(f"{config.data}: there is no data folder here")
     with closing(open_folder(config)) as folder:
-        if pool not in folder.state.pools:
-            listed = ", ".join(folder.state.pools)
-            raise ValueError(f"there is no pool {pool!r}; there are {listed}")
+        for pool in pools:
+            if pool not in folder.state.pools:
+                listed = ", ".join(folder.state.pools)
+                raise ValueError(f"there is no pool {pool!r}; there are {listed}")
+        if features is not None:
+            _check_features(folder, pools, features)
         try:
-            record, comparison = _planned(folder, pool, content, features, note)
+            planned = [_planned(folder, pool, content, features, note) for pool in pools]
         except ApiError as error:
             raise ValueError(error.message) from None
-        number = None
+        last, _ = folder.journal.last()
+        numbers: list[int | None] = [None] * len(planned)
         if not dry_run:
-            last, _ = folder.journal.last()
-            number = last + 1
-            folder.journal.append([Entry(number, folder.clock.now(), record)])
+            at = folder.clock.now()
+            entries = [
+                Entry(number, at, record) for number, (record, _) in enumerate(planned, last + 1)
+            ]
+            folder.journal.append(entries)
             folder.head_file.write(folder.journal.head)
-    return PromotionReport(pool, number, record.feature_model, comparison)
+            numbers = [entry.number for entry in entries]
+    return [
+        PromotionReport(record.pool, number, record.feature_model, comparison)
+        for number, (record, comparison) in zip(numbers, planned, strict=True)
+    ]
 
 
 def _planned(
@@ -88,23 +99,30 @@ def _planned(
     return record, compare(folder.journal, name, pool.policy.copy(), other.policy, known)
 
 
-def _with_features(
-    folder: DataFolder, name: str, policy: Policy, path: Path
-) -> tuple[str, tuple[ArticleFacts, ...]]:
-    """The new model's identity, and the pool's articles with the features that it makes."""
-    model = load_feature_model(str(path))
-    others = [each for each in folder.state.pools if each != name and each in folder.config.pools]
+def _check_features(folder: DataFolder, pools: Sequence[str], path: Path) -> None:
+    """Raise ValueError if the service cannot change to this feature model with these pools."""
+    others = [
+        each for each in folder.state.pools if each not in pools and each in folder.config.pools
+    ]
     if others:
+        named = " ".join(f"--pool {each}" for each in (*pools, *others))
         raise ValueError(
-            f"--features: {', '.join(others)} use the service's feature model, too: a service with "
-            "several pools keeps its model; begin another data folder"
+            f"--features: {', '.join(others)} use the service's feature model, too: change all of "
+            f"them at once ({named}), with a policy that was trained on all of their articles"
         )
-    length = len(np.asarray(model.user({})))
+    length = len(np.asarray(load_feature_model(str(path)).user({})))
     if length != folder.config.context:
         raise ValueError(
             f"--features: {path} makes contexts of {length} numbers, but the service has "
             f"{folder.config.context}: begin another data folder"
         )
+
+
+def _with_features(
+    folder: DataFolder, name: str, policy: Policy, path: Path
+) -> tuple[str, tuple[ArticleFacts, ...]]:
+    """The new model's identity, and the pool's articles with the features that it makes."""
+    model = load_feature_model(str(path))
     known = _article_features(policy)
     facts = [article.facts for article in folder.state.pools[name].articles.values()]
     unknown = [each.id for each in facts if each.features is not None and each.id not in known]

@@ -21,11 +21,13 @@ from topstory.serving.api.messages import (
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.journal import JournalError
-from topstory.serving.journal.records import Promoted
-from topstory.serving.service.remote_lookups import unreadable
-from topstory.serving.service.service import Service, was_made
-from topstory.serving.state.policy_file import policy_in, summary
+from topstory.serving.journal.records import ArticleFacts, Promoted
+from topstory.serving.service.sequencer.influence import HourlyCounts
+from topstory.serving.service.sequencer.remote_lookups import unreadable
+from topstory.serving.service.service import Service, check_size, was_made
+from topstory.serving.state.policy_file import PolicySize, policy_in, summary
 from topstory.serving.state.pool import Pool
+from topstory.serving.state.state_copy import PolicyCopying
 from topstory.serving.state.warm_up import warm_up
 from topstory.serving.upkeep.policy_comparison import compare
 
@@ -36,6 +38,7 @@ class Promotion:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._turn = asyncio.Lock()  # a policy may take much memory
+        self._counts = HourlyCounts()
 
     def view(self, pool: str) -> PolicyView:
         """The policy of a pool, and those before it."""
@@ -55,6 +58,7 @@ class Promotion:
         async with self._turn:
             service, decider = self._service, self._service.decider(pool)
             found = decider.pool
+            known = _facts(found)
             candidate = await self._candidate(found, request.policy)
             comparison = await self._compared(found, candidate)
             trial = Pool(pool, candidate, found.dimension)
@@ -64,7 +68,9 @@ class Promotion:
             record = Promoted(pool, request.policy, edit, key, request.note)
             await service.sequencer.edit_turn(pool)
             if not was_made(found, record):
-                _check_articles(found, candidate)  # again: there were edits, perhaps
+                self._count(pool)
+                if _facts(found) != known:  # there were edits meanwhile
+                    _check_articles(found, candidate)
                 await service.sequencer.edit(record)
             return PolicyChanged(found.promoted, policy_view(found), comparison)
 
@@ -84,9 +90,17 @@ class Promotion:
             return PolicyChanged(found.promoted, policy_view(found))
 
     async def _candidate(self, pool: Pool, content: bytes) -> Policy:
-        policy = await asyncio.to_thread(_loaded, content)
-        check_candidate(policy, pool, self._service.config, self._feature_model)
+        config, known = self._service.config, frozenset(pool.articles)
+        policy = await asyncio.to_thread(_loaded, content, config, known)
+        await asyncio.to_thread(check_candidate, policy, pool, config, self._feature_model)
         return policy
+
+    def _count(self, pool: str) -> None:
+        """One policy more, if there were not too many: the journal keeps them all."""
+        most = self._service.config.limits.promotions
+        if self._counts.add(pool, self._service.clock.now()) > most:
+            message = f"a pool may be given {most} policies in an hour (`limits.promotions`)"
+            raise ApiError(429, "too_many_promotions", message)
 
     @property
     def _feature_model(self) -> str | None:
@@ -95,12 +109,20 @@ class Promotion:
 
     async def _compared(self, pool: Pool, candidate: Policy) -> PolicyComparison:
         # Copies: the service goes on learning, and the candidate may not know all articles.
-        other = Pool(pool.name, candidate.copy(), pool.dimension)
-        for article in pool.articles.values():
-            other.place(article.facts, article.since)
-        current, known = pool.policy.copy(), frozenset(pool.articles)
+        copying = PolicyCopying(pool.policy)
+        articles = [(article.facts, article.since) for article in pool.articles.values()]
+        pool.sketches.append(copying)
+        try:
+            while copying.step():
+                await asyncio.sleep(0)
+        finally:
+            pool.sketches.remove(copying)
+        current, known = copying.copy, frozenset(facts.id for facts, _ in articles)
 
         def work() -> PolicyComparison:
+            other = Pool(pool.name, candidate.copy(), pool.dimension)
+            for facts, since in articles:
+                other.place(facts, since)
             with closing(self._service.journal.reopen()) as journal:
                 return compare(journal, pool.name, current, other.policy, known)
 
@@ -114,19 +136,23 @@ def check_candidate(policy: Policy, pool: Pool, config: Config, features: str | 
     """ApiError if the pool cannot have this policy; `features`: the identity of its model."""
     if MODELS[policy.model.name].needs_log:
         raise ApiError(422, "bad_policy", f"a policy of {policy.model.name} cannot be served")
-    if policy.model.dimension not in (None, config.context):
-        raise ApiError(
-            *(409, "context_conflict"),
-            f"the policy was learned with contexts of {policy.model.dimension} numbers, but the "
-            f"service has {config.context}: train it with the service's own contexts",
-        )
+    _check_context(policy.model.dimension, config)
     _check_feature_model(policy, features)
     _check_articles(pool, policy)
-    counts = [len(article.facts.features or ()) for article in pool.articles.values()]
+    counts = [len(facts.features or ()) for facts in _facts(pool)]
     shared = config.context * max(counts, default=0)
     if shared > config.limits.shared_features:
         message = f"context × features may be at most {config.limits.shared_features}, got {shared}"
         raise ApiError(422, "bad_policy", message)
+
+
+def _check_context(dimension: int | None, config: Config) -> None:
+    if dimension not in (None, config.context):
+        raise ApiError(
+            *(409, "context_conflict"),
+            f"the policy was learned with contexts of {dimension} numbers, but the "
+            f"service has {config.context}: train it with the service's own contexts",
+        )
 
 
 def _check_feature_model(policy: Policy, features: str | None) -> None:
@@ -136,11 +162,19 @@ def _check_feature_model(policy: Policy, features: str | None) -> None:
         raise ApiError(409, "feature_model_conflict", str(error)) from None
 
 
-def _loaded(content: bytes) -> Policy:
+def _loaded(content: bytes, config: Config, known: frozenset[str]) -> Policy:
+    def check(size: PolicySize) -> None:
+        _check_context(size.dimension, config)
+        check_size(config, len(known | size.articles), size.features)
+
     try:
-        return policy_in(content)
+        return policy_in(content, check)
     except ValueError as error:
         raise ApiError(422, "bad_policy", str(error)) from None
+
+
+def _facts(pool: Pool) -> list[ArticleFacts]:
+    return [article.facts for article in list(pool.articles.values())]
 
 
 def _check_articles(pool: Pool, policy: Policy) -> None:

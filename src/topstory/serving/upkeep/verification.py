@@ -10,7 +10,7 @@ import msgspec
 from topstory.serving.journal.connect import SCHEMES, journal_of
 from topstory.serving.journal.head_file import HEAD, read_head
 from topstory.serving.journal.journal import DamagedJournal
-from topstory.serving.state.lost_tail import contains
+from topstory.serving.state.recovery.lost_tail import contains
 
 
 class Verified(msgspec.Struct, frozen=True):

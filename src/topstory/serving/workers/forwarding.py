@@ -9,8 +9,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from topstory.serving.api.endpoints import Role, endpoint_of
 from topstory.serving.api.errors import ApiError
-from topstory.serving.config.schema import LimitsConfig
-from topstory.serving.http.asgi import ClientDisconnected, answer_of, header, read_body
+from topstory.serving.config.limits import LimitsConfig
+from topstory.serving.http.asgi import ClientDisconnected, LargeBodies, answer_of, header, read_body
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.workers.link import SendMessage
 from topstory.serving.workers.wire import Answered, Forwarded
@@ -21,18 +21,23 @@ class Forwarding:
 
     def __init__(self, send: SendMessage, keys: Keys, limits: LimitsConfig) -> None:
         self._send, self._keys, self._limits = send, keys, limits
+        self._large = LargeBodies()
         self._number = 0
         self._waiting: dict[int, asyncio.Future[Answered]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request by ASGI."""
-        body = b""
-        if _has_body(scope):
-            endpoint = endpoint_of(scope["method"], scope["path"])
-            large = endpoint is not None and endpoint.large
-            if self._may_send(scope, endpoint.role if endpoint is not None and large else None):
-                limit = self._limits.policy_bytes if large else self._limits.body_bytes
-                body = await read_body(scope, receive, limit)
+        endpoint = endpoint_of(scope["method"], scope["path"]) if _has_body(scope) else None
+        large = endpoint is not None and endpoint.large
+        role = endpoint.role if endpoint is not None and large else None
+        if not _has_body(scope) or not self._may_send(scope, role):
+            await self._forward(scope, b"", send)
+            return
+        with self._large.one(large):
+            limit = self._limits.policy_bytes if large else self._limits.body_bytes
+            await self._forward(scope, await read_body(scope, receive, limit), send)
+
+    async def _forward(self, scope: Scope, body: bytes, send: Send) -> None:
         self._number += 1
         answer = self._waiting[self._number] = asyncio.get_running_loop().create_future()
         self._send(

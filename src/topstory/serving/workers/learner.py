@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.journal.records import Decided
-from topstory.serving.service.sequencer import Sequencer
+from topstory.serving.service.sequencer.sequencer import Sequencer
 from topstory.serving.service.transport import Wanted
 from topstory.serving.workers.forwarding import answered
 from topstory.serving.workers.link import SendMessage

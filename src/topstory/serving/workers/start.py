@@ -21,7 +21,8 @@ from topstory.serving.pages.routes import Pages
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, secrets_of, sessions_of, signer_of
 from topstory.serving.service.service import Service
-from topstory.serving.state.data_folder import DataFolder, StartOptions, open_folder
+from topstory.serving.state.recovery.data_folder import DataFolder, StartOptions, open_folder
+from topstory.serving.state.state import State
 from topstory.serving.state.warm_up import freeze_garbage_collector
 from topstory.serving.upkeep.keeper import Keeper
 from topstory.serving.workers.learner import Learner
@@ -73,7 +74,9 @@ async def _serve(
         publisher = Publisher(
             service.state, tuple(config.pools), service.clock, config.publish_seconds, writer
         )
-        service.ledger.on_applied = lambda batch: publisher.changed(*_edited(batch))
+        service.ledger.on_applied = lambda batch: publisher.changed(
+            *_edited(batch), *_ran_out(service.state)
+        )
         keeper = Keeper(service, folder.snapshots)
         sessions = sessions_of(resolved)
         guard = Keys(
@@ -98,6 +101,14 @@ async def _serve(
             publisher.stop()
     finally:
         supervisor.kill()
+
+
+def _ran_out(state: State) -> list[str]:
+    """The pools of which an article was shown as often as it may be, each named once."""
+    found = [name for name, pool in state.pools.items() if pool.ran_out]
+    for name in found:
+        state.pools[name].ran_out = False
+    return found
 
 
 def _edited(batch: Sequence[Entry]) -> set[str]:

@@ -6,9 +6,9 @@ import asyncio
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 
+from topstory.serving import child_process
 from topstory.serving.config.schema import Config
 from topstory.serving.workers.learner import Learner
 from topstory.serving.workers.link import Link, SendMessage
@@ -22,6 +22,7 @@ from topstory.serving.workers.wire import (
     from_worker,
 )
 
+MODULE = "topstory.serving.workers.worker_process"
 COUNT_SECONDS, WARM_UP_SECONDS = 1.0, 60.0  # a worker has this long for it
 # What a worker needs of the environment; the rest may hold secrets that are not for it.
 INHERITED = ("PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
@@ -36,7 +37,7 @@ class WorkerHandle:
     def __init__(self, place: int, inherited: list[int]) -> None:
         """Args: its place, and the descriptors it inherits beside its end of the sockets."""
         ours, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "topstory.serving.workers.worker_process", str(place)]
+        command = [*child_process.command(MODULE), str(place)]
         descriptors = [theirs.fileno(), *inherited]
         with theirs:
             self.process = subprocess.Popen(

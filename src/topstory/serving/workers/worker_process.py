@@ -1,4 +1,4 @@
-"""A worker process: `python -m topstory.serving.workers.worker_process`, started by the learner.
+"""A worker process, started by the learner.
 
 Its arguments are its place among the workers and the descriptors that it inherits: its end of the
 socket pair, the socket that it listens on, the mapped memory (three), and the shared limits.
@@ -23,7 +23,7 @@ from topstory.serving.http.app import App, with_cors
 from topstory.serving.http.fast_path.exchange import FastRoutes
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.http.sockets import http_server
-from topstory.serving.pages.gate import Gate
+from topstory.serving.pages.studio.gate import Gate
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, sessions_of, signer_of
 from topstory.serving.service.frontend import FrontEnd
@@ -141,7 +141,3 @@ def main() -> None:
     place, *descriptors = map(int, sys.argv[1:])
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(Worker(place, descriptors).run())
-
-
-if __name__ == "__main__":
-    main()

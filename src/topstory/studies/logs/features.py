@@ -46,7 +46,7 @@ def parameters_text(unfitted: FeatureBuilder) -> str:
 
     >>> from topstory.engines import SerialEngine
     >>> parameters_text(new_builder(SerialEngine(), 3, DEFAULT_SUPPORT)).split(", ")[-2:]
-    ['text 10', 'tol 1e-07']
+    ['timezone UTC', 'tol 1e-07']
     """
     return ", ".join(
         f"{name} {value}" for name, value in unfitted.get_params().items() if name != "engine"

@@ -8,11 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from topstory.engines import Engine
 from topstory.evaluation.replays.truth import ExpectedPayoffs
 from topstory.evaluation.replays.warm_start import MIN_EVENTS, split_first_tenth, warm_offset
 from topstory.events import EventLog
 from topstory.models.priors import Prior, fit_prior
+from topstory.models.priors.fit import MIN_ARTICLES
 from topstory.studies.logs.features import (
     DEFAULT_SUPPORT,
     Support,
@@ -22,6 +25,7 @@ from topstory.studies.logs.features import (
     support_options,
 )
 from topstory.studies.logs.summaries import EXPLORATION, FEATURE_MODEL, fingerprint
+from topstory.studies.settings import LEARNERS, STUDIED
 
 if TYPE_CHECKING:
     from topstory.features import FeatureBuilder
@@ -94,7 +98,7 @@ class OwnLogs:
         given = {"tuning": self.tuning, "evaluation": self.evaluation}
         if self.exploration is not None:
             given[EXPLORATION] = self.exploration
-        raw = [role for role, log in given.items() if _raw(log)]
+        raw = [role for role, log in given.items() if is_raw(log)]
         for role, log in given.items():
             if not len(log):
                 raise ValueError(f"the {role} log has no events")
@@ -129,7 +133,7 @@ class OwnLogs:
         """Hashes of the logs, and the parameters of the features if the logs are raw."""
         hashes = {"tuning": fingerprint(self.tuning), "evaluation": fingerprint(self.evaluation)}
         explored = FIRST_TENTH if self.exploration is None else fingerprint(self.exploration)
-        model = {FEATURE_MODEL: parameters_text(self._builder)} if _raw(self.tuning) else {}
+        model = {FEATURE_MODEL: parameters_text(self._builder)} if is_raw(self.tuning) else {}
         return {**hashes, EXPLORATION: explored, **model}
 
     @property
@@ -143,7 +147,7 @@ class OwnLogs:
     def logs(self) -> Logs:
         """With features, if they are raw; with the tuning log split, if there is no exploration."""
         if self.exploration is not None:
-            if _raw(self.exploration):
+            if is_raw(self.exploration):
                 return self._featured(self.exploration)
             return Logs(self.tuning, self.evaluation, self.exploration)
         exploration, tuning = split_first_tenth(self.tuning)
@@ -171,7 +175,14 @@ def check_exploration(tuning: EventLog, exploration: EventLog | None) -> None:
         )
 
 
-def _raw(log: EventLog) -> bool:
+def default_policies(tuning: EventLog, exploration: EventLog | None) -> tuple[str, ...]:
+    """What a study compares: with priors, if there are two articles to learn one from."""
+    taught = split_first_tenth(tuning)[0] if exploration is None else exploration
+    shown = np.unique(taught.shown_index)
+    return STUDIED if len(shown) >= MIN_ARTICLES else LEARNERS
+
+
+def is_raw(log: EventLog) -> bool:
     """Whether its features are still to be made. A log with contexts is used as it is."""
     return log.profiles is not None and log.dimension == 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from topstory.evaluation.uncertainty.paths import too_few_paths
 from topstory.policies import REGISTRY
 from topstory.studies.logs.summaries import LogSummary
 
@@ -16,8 +17,19 @@ class StudyWarning(UserWarning):
     """
 
 
-def study_warnings(policies: Sequence[str], logs: Mapping[str, LogSummary]) -> Iterator[str]:
+def study_warnings(
+    policies: Sequence[str], logs: Mapping[str, LogSummary], repeats: int
+) -> Iterator[str]:
     """Sentences without a full stop; none if all is well."""
+    judged = logs.get("evaluation")
+    if judged is not None:
+        pool, articles = judged.inspection.median_pool or 0.0, judged.inspection.articles
+        if too_few_paths(repeats, articles, pool):
+            yield (
+                "the evaluation log's articles hardly change, so what a learning path misses at "
+                f"first it may miss to the end, and {repeats} paths cannot show how often: "
+                "intervals may be too narrow; --repeats 20 tells"
+            )
     log = logs.get("tuning")
     if log is None:
         return

@@ -8,54 +8,75 @@ from topstory.evaluation.comparison import BASELINE
 from topstory.evaluation.exploration import VISITS
 from topstory.policies.registry import SYMBOLS
 from topstory.report import Number
+from topstory.report.wording import amount
 from topstory.studies.logs.warnings import join_names
 from topstory.studies.report.candidates import LEARNING, Candidate, significant, value
 from topstory.studies.report.days import spread
 
 
 def advice(all_data: Sequence[Candidate], top: Candidate, honest: Number) -> Iterator[str]:
-    """Which policy to run, with which parameter, what it earns, and how certain that is.
+    """What to deploy, what that brings, and how sure that is and what else is as good.
 
     `honest` is its relative CTR, with the luck of being chosen taken off.
     """
-    base, named = baseline(all_data), with_parameters(top)
-    if top.ctr().value is None:
+    named = with_parameters(top)
+    if top.ctr().value is None or honest.value is None:
         yield "Too few clicks to recommend a policy: replay a longer log."
         return
     if not any(each.beats_random for each in all_data):
-        yield (
-            f"No policy is significantly better than random articles. The best, {named}, earned "
-            f"{value(top.ctr()):.2f} times as much. A longer log may show more."
-        )
+        yield "Deploy none of them yet: no policy is significantly better than random articles."
+        yield f"The best, {named}, {_brings(top, honest)}."
+        yield "A longer log may show more."
         return
-    if top is base:
-        yield (
-            f"Run {named}: its deployment bucket earned {value(base.ctr()):.2f} times as much as "
-            f"random articles{ends(base.ctr())}, and no other policy is significantly better."
+    yield f"Deploy {named}."
+    yield f"It {_brings(top, honest)}."
+    yield _how_sure(all_data, top)
+
+
+def _brings(top: Candidate, honest: Number) -> str:
+    """Clicks in so many visits, beside those of random articles."""
+    brought, random = (VISITS * top.random_rate * each for each in (value(honest), 1.0))
+    unit = "clicks" if top.binary else "of payoff"
+    more = f"{percent(abs(value(honest) - 1))} {'more' if value(honest) >= 1 else 'less'}"
+    if honest.low is not None and honest.high is not None:
+        low, high = (
+            f"{100 * (end - 1):+.1f}".replace("-", "−") for end in (honest.low, honest.high)
         )
-        return
-    lift = top.over(base)
-    if not significant(lift):
-        yield (
-            f"No policy is significantly better than {with_parameters(base)}, which earned "
-            f"{value(base.ctr()):.2f} times as much as random articles{ends(base.ctr())}. "
-            f"{_capital(named)} earned {_signed(lift.value)}{lift_ends(lift)}."
-        )
-        return
-    yield (
-        f"Run {named}: in deployment it earns {value(honest):.2f} times as much as random articles"
-        f"{ends(honest)}, and {percent(lift.value)} more than ε-greedy{lift_ends(lift)}."
+        more += f" (95 % interval {low} to {high} %)"
+    return (
+        f"brings {amount(brought)} {unit} in {VISITS:,} visits where random articles bring "
+        f"{amount(random)}: {more}"
     )
-    close = [
-        other.name
+
+
+def _how_sure(all_data: Sequence[Candidate], top: Candidate) -> str:
+    """Beside random articles, beside ε-greedy, and which others may be as good."""
+    base, close = baseline(all_data), as_good(all_data, top)
+    beats = "It surely beats" if top.beats_random else "It does not surely beat"
+    if top is base:
+        said = f"{beats} random articles"
+    else:
+        lift = top.over(base)
+        if significant(lift) and top.beats_random:
+            said = f"{beats} random articles, and ε-greedy by {percent(lift.value)}"
+        elif significant(lift):
+            said = f"{beats} random articles, but surely ε-greedy, by {percent(lift.value)}"
+        else:
+            said = f"{beats} random articles, and not surely ε-greedy: {_signed(lift.value)}"
+        said += lift_ends(lift)
+    names = [each.name for each in close if each is not base]
+    if names:
+        return f"{said}; {join_names(names)} may be as good, as far as this log can tell."
+    return f"{said}; every other policy is surely worse."
+
+
+def as_good(all_data: Sequence[Candidate], top: Candidate) -> list[Candidate]:
+    """The other policies that may be as good with all data: no difference is significant."""
+    return [
+        other
         for other in all_data
-        if other is not top and other is not base and not significant(top.over(other))
+        if other is not top and other.ctr().value is not None and not significant(top.over(other))
     ]
-    if close:
-        yield (
-            f"{join_names(close)} may be as good with all data: the difference from "
-            f"{'it' if len(close) == 1 else 'each of them'} is not significant."
-        )
 
 
 def edge(top: Candidate) -> Iterator[str]:
@@ -98,6 +119,17 @@ def truth(top: Candidate, all_data: Sequence[Candidate]) -> Iterator[str]:
         )
 
 
+def paths(top: Candidate) -> Iterator[str]:
+    """Where its learning paths disagree, so that their mean is no promise for one of them."""
+    if top.path_ends is not None:
+        low, high = top.path_ends
+        yield (
+            f"The learning paths of {top.name} disagree: they earned {low:.2f} to {high:.2f}. On "
+            "some it finds the best articles, on others it does not, and a site gets one path. It "
+            "should explore more, or learn from more."
+        )
+
+
 def days(top: Candidate) -> Iterator[str]:
     """What the interval is not."""
     sd = spread(top.days)
@@ -124,10 +156,6 @@ def with_parameters(candidate: Candidate) -> str:
     """Its name and its parameters."""
     numbers = ", ".join(f"{SYMBOLS.get(k, k)} = {v:g}" for k, v in candidate.parameters.items())
     return f"{candidate.name} with {numbers}"
-
-
-def _capital(text: str) -> str:
-    return text if text.startswith("ε") else text[0].upper() + text[1:]
 
 
 def _signed(share: float | None) -> str:

@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING
 
 from topstory.evaluation.replays.run import TOTAL
 from topstory.evaluation.replays.warm_start import needs_offset
+from topstory.evaluation.tuning.grids import SIZES
 from topstory.evaluation.tuning.recommendation import PAPER_RIDGE
+from topstory.evaluation.uncertainty.paths import default_repeats
 from topstory.policies.registry import SYMBOLS
 from topstory.report import LogDescription, Report
+from topstory.report.wording import worded
 from topstory.studies.logs.simulated import SCALES
 from topstory.studies.logs.summaries import EXPLORATION, LogSummary, role_name
 from topstory.studies.logs.warnings import study_warnings
+from topstory.studies.report.answer import study_answer
 from topstory.studies.report.candidates import Candidates
 from topstory.studies.report.estimates import relative_ctr
 from topstory.studies.report.figure_data import curves, histogram, scatters, series
 from topstory.studies.report.summary import summary
 from topstory.studies.report.table1 import table1
 from topstory.studies.run_log import made_by
-from topstory.studies.settings import LEARNERS, REPEATS, StudySettings
+from topstory.studies.settings import STUDIED, StudySettings
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study
@@ -37,10 +41,19 @@ def build_report(study: Study) -> Report:
     clouds = scatters(study)
     omniscient = study.reference("omniscient", "tuning").bucket("deployment")
     logs = study.logs
+    evaluated = logs["evaluation"].inspection.events if "evaluation" in logs else 0
     memberships = logs["tuning"].memberships if "tuning" in logs else None
+    answer = study_answer(candidates)
     return Report(
-        title="Which policy to run",
-        summary=summary(candidates, study.settings.sizes, clouds),
+        title=answer.question,
+        answer=answer,
+        summary=tuple(
+            worded(sentence, omniscient.binary)
+            for sentence in (
+                *answer.sentences,
+                *summary(candidates, study.settings.sizes, clouds),
+            )
+        ),
         table=table1(study.settings, candidates),
         curves=curves(study),
         tuning_omniscient=relative_ctr(omniscient),
@@ -54,7 +67,8 @@ def build_report(study: Study) -> Report:
         ),
         settings=tuple(_settings(study)),
         learning_share=study.settings.learning_share,
-        command=_command(study.settings, study.options),
+        binary=omniscient.binary,
+        command=_command(study.settings, study.options, evaluated),
         warnings=(
             *(
                 f"The {role} log: {logs[role].inspection.verdict[0]}"
@@ -63,7 +77,7 @@ def build_report(study: Study) -> Report:
             ),
             *(
                 f"{each[0].upper()}{each[1:]}."
-                for each in study_warnings(study.settings.policies, logs)
+                for each in study_warnings(study.settings.policies, logs, study.settings.repeats)
             ),
         ),
     )
@@ -156,16 +170,17 @@ def _tried(study: Study) -> list[tuple[str, str]]:
     ]
 
 
-def _command(settings: StudySettings, logs: Sequence[str]) -> str:
+def _command(settings: StudySettings, logs: Sequence[str], events: int) -> str:
     """The command that repeats the study."""
     words = ["topstory", "study", "OUT", *logs]
-    if settings.policies != LEARNERS:
+    scale = next((SCALES[name] for name in SCALES if name in logs), None)
+    if settings.policies != (STUDIED if scale is None else scale.policies):
         words += ["--policy", ",".join(settings.policies)]
-    if settings.sizes != _default_sizes(logs):
+    if settings.sizes != (SIZES if scale is None else scale.sizes):
         words += ["--sizes", _joined(settings.sizes)]
     for name, values in settings.values.items():
         words += ["--values", f"{name}={_joined(values)}"]
-    if settings.repeats != (SCALES["demo"].repeats if "demo" in logs else REPEATS):
+    if settings.repeats != (default_repeats(events) if scale is None else scale.repeats):
         words += ["--repeats", f"{settings.repeats}"]
     if settings.tune_on != TOTAL:
         words += ["--tune-on", settings.tune_on]
@@ -180,10 +195,6 @@ def _command(settings: StudySettings, logs: Sequence[str]) -> str:
 
 def _joined(values: Sequence[float]) -> str:
     return ",".join(f"{value:g}" for value in values)
-
-
-def _default_sizes(logs: Sequence[str]) -> tuple[float, ...]:
-    return SCALES["demo"].sizes if "demo" in logs else StudySettings().sizes
 
 
 def _tuned_on(settings: StudySettings) -> str:

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING
 from topstory.evaluation import Bucket, Outcome, mean_relative_ctr
 from topstory.evaluation.comparison import BASELINE
 from topstory.evaluation.exploration import ExplorationCost, exploration_cost
+from topstory.evaluation.intervals import Interval
 from topstory.evaluation.replays.run import BUCKETS
+from topstory.evaluation.uncertainty.paths import path_ends
 from topstory.evaluation.uncertainty.run_errors import RANDOM
 from topstory.evaluation.uncertainty.simultaneous import Claim, simultaneous_lifts
 from topstory.evaluation.uncertainty.winner import shrunk_relative_ctrs
+from topstory.kernels.scans.replay import PAYOFF, TRIALS
 from topstory.policies.registry import EXPLORERS, REGISTRY
 from topstory.report import Number
 from topstory.report.records import finite
@@ -95,6 +98,18 @@ class Candidate:
         claim = self.claims[self.key(DEPLOYMENT), RANDOM]
         return claim.sure and claim.value > 0
 
+    @property
+    def random_rate(self) -> float:
+        """What random articles pay for each visit: the log's own mean; 0 without visits."""
+        sums = self.buckets[DEPLOYMENT][0].log_sums
+        trials = float(sums[:, TRIALS].sum())
+        return float(sums[:, PAYOFF].sum()) / trials if trials else 0.0
+
+    @property
+    def binary(self) -> bool:
+        """Whether every payoff is 0 or 1: a click."""
+        return self.buckets[DEPLOYMENT][0].binary
+
     @cached_property
     def total(self) -> Number:
         """The relative CTR of both buckets together, at the site's own split of the traffic."""
@@ -111,6 +126,11 @@ class Candidate:
     def days(self) -> tuple[tuple[str, float], ...]:
         """The deployment bucket's relative CTR on each day of the log, over all seeds."""
         return day_ctrs(self.buckets[DEPLOYMENT])
+
+    @cached_property
+    def path_ends(self) -> Interval | None:
+        """The deployment CTR of its lowest and its highest path, if they disagree."""
+        return path_ends(self.buckets[DEPLOYMENT])
 
     @cached_property
     def _ctrs(self) -> dict[str, Number]:
@@ -260,7 +280,7 @@ def lift_of(claim: Claim) -> Number:
 
 def _reversed(claim: Claim) -> Claim:
     """How much less: of the other one over this one."""
-    low, high = (1 / (1 + end) - 1 if end > -1 else math.inf for end in claim.interval)
+    low, high = (1 / (1 + end) - 1 if end != -1 else math.inf for end in claim.interval)
     value = 1 / (1 + claim.value) - 1 if claim.value > -1 else math.inf
     return Claim(value, type(claim.interval)(high, low), claim.p_value)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from topstory.evaluation import Bucket
-from topstory.kernels.replay import PAYOFF, TRIALS
+from topstory.kernels.scans.replay import PAYOFF, TRIALS
 
 MIN_SHARE = 0.5  # of a mean day's trials: a shorter piece of a day is not counted as one
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from topstory.evaluation import Bucket, Outcome
 from topstory.evaluation.tuning.grids import parameter_name
-from topstory.kernels.replay import PAYOFF, TRIALS
+from topstory.kernels.scans.replay import PAYOFF, TRIALS
 from topstory.policies import REGISTRY
 from topstory.report import Curve, CurvePoint, Histogram, Lifted, Scatter, Series
 from topstory.report.records import finite
@@ -50,13 +50,15 @@ def curves(study: Study) -> tuple[Curve, ...]:
 def scatters(study: Study) -> tuple[Scatter, ...]:
     """Figure 3: base and lifted CTR of the articles that each policy chose most, learning bucket.
 
-    It uses all data, as the paper does, or else the largest size that was run.
+    It uses all data, as the paper does, or else the largest size that was run. A policy that starts
+    from a prior is left out if the same one without is there.
     """
-    size = max(study.settings.sizes)
+    size, drawn = max(study.settings.sizes), study.settings.policies
     return tuple(
         _scatter(policy, panel, study.outcomes(policy, size)[0])
         for policy in study.settings.policies
         if (panel := REGISTRY[policy].model.panel) is not None
+        and not (REGISTRY[policy].from_prior and policy.removesuffix("-prior") in drawn)
     )
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 
 from topstory.report import Scatter
 from topstory.studies.report.advice import (
-    advice,
     baseline,
     cost,
     days,
     edge,
     ends,
     lift_ends,
+    paths,
     percent,
     truth,
     with_parameters,
@@ -29,23 +29,22 @@ from topstory.studies.report.candidates import (
     explorer_pairs,
     significant,
     value,
-    without_luck,
 )
 
 
 def summary(
     candidates: Candidates, sizes: Sequence[float], scatters: Sequence[Scatter]
 ) -> tuple[str, ...]:
-    """Sentences, the most important first."""
+    """What the answer does not say, the most important first."""
     most, fewest = candidates.at(max(sizes)), candidates.at(min(sizes))
     top = candidates.advised()
     return tuple(
         sentence
         for sentences in (
-            advice(most, top, without_luck(most)[top]),
             edge(top),
             cost(top),
             truth(top, most),
+            paths(top),
             days(top),
             _features(most),
             _hindsight(candidates, most),

@@ -49,7 +49,9 @@ def table1(settings: StudySettings, candidates: Candidates) -> Table1:
 
 def _cell(candidate: Candidate, size: float, base: Candidate) -> Cell:
     paper: tuple[float | None, ...] = (None,) * 4
-    if candidate.policy in published.TABLE_1 and size in published.SIZES:
+    # Beside the numbers of another site's log they would be compared with what they are not.
+    simulated = candidate.truth() is not None
+    if simulated and candidate.policy in published.TABLE_1 and size in published.SIZES:
         place = published.SIZES.index(size)
         lifts = (percent / 100 for percent in published.LIFTS[candidate.policy][place])
         paper = (*published.TABLE_1[candidate.policy][place], *lifts)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from topstory.events import EventLog
-from topstory.events.formats.importing import SORTED, import_log
+from topstory.events.formats.importing import import_log
 from topstory.events.formats.mapped.articles import NOT_LISTED, TWICE
 from topstory.events.formats.mapped.parser import (
     LISTED_TWICE,
@@ -27,6 +27,7 @@ from topstory.events.formats.mapped.parser import (
 )
 from topstory.events.formats.mapped.reader import SAME_EVENT
 from topstory.events.formats.pipeline.validation import SHOWN_NOT_IN_POOL
+from topstory.events.formats.source_files import SORTED
 
 ROWS: list[dict[str, Any]] = [
     {"id": "1", "ts": "2026-03-01 10:00:00", "who": "ann", "geo": "DE", "age": "31", "new": "yes",

@@ -23,6 +23,7 @@ def test_the_suggestion_for_the_example_is_its_mapping(tmp_path: Path) -> None:
         each.pop("from", None), each.pop("until", None), each.pop("file")
     del found["article"]["withdrawn_at"]
     assert found == written
+    assert f"topstory import csv {impressions} logs/ --map" in text  # what to run, as it is
     assert "# dwell_seconds" in text  # known only after the fact
     (tmp_path / "m.toml").write_text(text)
     report = import_log("csv", impressions, tmp_path / "log", map=tmp_path / "m.toml", max_bad=0.1)

@@ -23,6 +23,7 @@ from topstory.events.formats.tabular.arrow_columns import (
     column_numbers,
     dictionary_codes,
 )
+from topstory.events.formats.tabular.text_columns import plain_numbers
 
 _YES = {"true", "t", "yes", "y", "1", "1.0"}
 _NO = {"false", "f", "no", "n", "0", "0.0"}
@@ -57,6 +58,19 @@ def texts(column: Column, missing: Collection[str]) -> Texts:
     known = cleaned(encoded.dictionary, missing).to_pylist()
     indices = encoded.indices.fill_null(len(known)) if encoded.null_count else encoded.indices
     return Texts(np.asarray(as_numpy(indices), np.int64), [*known, None])
+
+
+def clean_texts(column: Column, missing: Collection[str]) -> Column:
+    """The same as an array of strings, for columns in which most values differ.
+
+    >>> clean_texts(pa.array([b" US", b"N/A", b"US"]), ["N/A"]).to_pylist()
+    ['US', None, 'US']
+    """
+    plain = as_strings(column)
+    if plain is not None:
+        return cleaned(plain.cast(pa.string()), missing)
+    codes, values = texts(column, missing)
+    return pa.array(values, pa.string()).take(codes)
 
 
 def as_strings(column: Column) -> Column | None:
@@ -104,6 +118,18 @@ def numbers(column: Column, missing: Collection[str] = ()) -> npt.NDArray[np.flo
     >>> numbers(pa.array([b"1", b"true", b"No", b"?"]))
     array([ 1.,  1.,  0., nan])
     """
+    plain = None if any(map(_is_number, missing)) else plain_numbers(column)
+    if plain is None:
+        return _any_numbers(column, missing)
+    found, read = plain
+    rest = np.flatnonzero(~read)
+    if len(rest):
+        found[rest] = _any_numbers(column.take(pa.array(rest)), missing)
+    return found
+
+
+def _any_numbers(column: Column, missing: Collection[str]) -> npt.NDArray[np.float64]:
+    """Numbers however they are written."""
     plain = as_strings(column)
     if plain is not None:
         column = cleaned(plain, missing)  # else one empty text makes the whole column slow
@@ -113,6 +139,21 @@ def numbers(column: Column, missing: Collection[str] = ()) -> npt.NDArray[np.flo
         codes, values = dictionary_codes(column.take(pa.array(odd)))
         found[odd] = np.array([_truth(as_text(value)) for value in values])[codes]
     return np.where(np.isinf(found), np.nan, found)
+
+
+def _truths(column: Column, missing: Collection[str]) -> npt.NDArray[np.float64]:
+    """The same, once for each of the few values that a column of truths has."""
+    if as_strings(column) is None:
+        return numbers(column, missing)
+    codes, values = texts(column, missing)
+    return numbers(pa.array(values, pa.string()))[codes]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return not np.isnan(float(text))
+    except ValueError:
+        return False
 
 
 def _truth(text: str | None) -> float:
@@ -146,8 +187,9 @@ def typed_field(column: Column, field: Field, missing: Collection[str]) -> Typed
             lacking = micros == INVALID_TIME
             array: Any = pa.array(micros, mask=lacking).cast(TYPES["date"])
         case _:
-            values = numbers(column, missing)
-            if field.kind == "boolean":
+            truths = field.kind == "boolean"
+            values = (_truths if truths else numbers)(column, missing)
+            if truths:
                 values = np.where((values == 0) | (values == 1), values, np.nan)
             lacking = np.isnan(values)
             array = pa.array(np.nan_to_num(values), mask=lacking)

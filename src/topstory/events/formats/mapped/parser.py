@@ -15,7 +15,7 @@ from topstory.events.formats.faults import Faults
 from topstory.events.formats.mapped.articles import NOT_LISTED, Articles
 from topstory.events.formats.mapped.candidates import LivePools, Pools, listed_pools
 from topstory.events.formats.mapped.expression import Row
-from topstory.events.formats.mapped.fields import numbers, texts, typed_field
+from topstory.events.formats.mapped.fields import clean_texts, numbers, texts, typed_field
 from topstory.events.formats.mapped.mapping import ColumnMapping
 from topstory.events.formats.mapped.moments import column_moments
 from topstory.events.formats.mapped.people import People
@@ -83,7 +83,7 @@ class MappedParser:
             self._note(unreadable, remark, path, part, rows)
         visitor = None
         if mapping.visitor is not None:
-            visitor = texts(part.columns[mapping.visitor].take(wanted), self._missing)
+            visitor = clean_texts(part.columns[mapping.visitor].take(wanted), self._missing)
         return self.people.rows(visitor, pa.table(columns))
 
     def _rows(self, path: Path, part: TablePart) -> ParsedRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +13,16 @@ import pyarrow as pa
 
 from topstory.events.columns.visitors import Visitors
 from topstory.events.formats.faults import Faults
-from topstory.events.formats.mapped.fields import texts
+from topstory.events.formats.mapped.fields import clean_texts
 from topstory.events.formats.mapped.mapping import ColumnMapping, load_mapping
+from topstory.events.formats.mapped.numbering import Numbering
 from topstory.events.formats.mapped.parser import MappedParser
 from topstory.events.formats.reader import Progress
 from topstory.events.formats.tabular.csv_tables import csv_tables
 from topstory.events.formats.tabular.json_tables import json_tables
 from topstory.events.formats.tabular.parquet_tables import parquet_tables
 from topstory.events.formats.tabular.table_part import TablePart
+from topstory.events.formats.tabular.text_columns import text_hashes
 from topstory.events.log import EventLog
 
 FORMATS = ("csv", "jsonl", "parquet")
@@ -159,30 +162,26 @@ class _Repeats:
     def __init__(self, mapping: ColumnMapping, faults: Faults) -> None:
         self._column, self._faults = mapping.event, faults
         self._missing = frozenset(mapping.missing)
-        self._seen: set[str | None] = set()
+        self._seen = Numbering()
+        self._keys = secrets.randbits(64), secrets.randbits(64)
 
     def first(self, path: Path, part: TablePart, rows: Any) -> Any:
         """Which of the rows are not repeats; None: none is one. A missing id is no repeat."""
         if self._column is None:
             return None
-        codes, values = texts(part.columns[self._column].take(pa.array(rows)), self._missing)
-        new = set(values) - {None}
-        known = new & self._seen
-        self._seen |= new
-        if not known and len(new) == len(codes):
+        ids = clean_texts(part.columns[self._column].take(pa.array(rows)), self._missing)
+        _, fresh = self._seen(*text_hashes(ids, self._keys))
+        if len(fresh) == len(rows):
             return None
-        named = np.array([value is not None for value in values], bool)
-        again = np.array([value in known for value in values], bool)
-        if len(new) + 1 < len(values):  # several codes mean one id: blanks around it were cut off
-            place = {value: i for i, value in enumerate(values)}
-            codes = np.array([place[value] for value in values])[codes]
-        first = np.zeros(len(codes), bool)
-        first[np.unique(codes, return_index=True)[1]] = True
-        repeat = named[codes] & (again[codes] | ~first)
+        keep = np.zeros(len(rows), bool)
+        keep[fresh] = True
+        if ids.null_count:
+            keep |= np.asarray(ids.is_null().to_numpy(zero_copy_only=False), bool)
+        repeat = ~keep
         if not repeat.any():
             return None
         at = int(rows[int(repeat.argmax())])
         self._faults.left_out(
             SAME_EVENT, str(path), int(part.lines[at]), part.text(at), int(repeat.sum())
         )
-        return np.flatnonzero(~repeat)
+        return np.flatnonzero(keep)

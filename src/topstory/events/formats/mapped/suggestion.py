@@ -57,7 +57,7 @@ def suggest_mapping(format: str, path: Path, articles: Path | None = None) -> st
     if articles is not None:
         table = read_table(articles, Faults())
         listed = [column_facts(n, table.column(n).combine_chunks()) for n in table.column_names]
-    return "\n".join(_lines(path, facts, articles, listed)) + "\n"
+    return "\n".join(_lines(format, path, facts, articles, listed)) + "\n"
 
 
 def column_facts(name: str, column: Any) -> ColumnFacts:
@@ -148,6 +148,7 @@ def _roles(facts: Sequence[ColumnFacts]) -> dict[str, ColumnFacts]:
 
 
 def _lines(
+    format: str,
     path: Path,
     facts: list[ColumnFacts],
     articles: Path | None,
@@ -155,7 +156,7 @@ def _lines(
 ) -> Iterator[str]:
     roles = _roles(facts)
     yield f"# A mapping for {path.name}, guessed from its first rows. Check every line, then run:"
-    yield f"#   topstory import … {path.name} logs/ --map THIS_FILE"
+    yield f"#   topstory import {format} {path} logs/ --map THIS_FILE"
     yield ""
     for role, about in (
         ("timestamp", 'when; { column = "…", format = "ms" } if it is not told right'),

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from topstory.events.columns.array_record import Floats
 from topstory.events.columns.times import LATEST, SECOND, parse_time
+from topstory.events.formats.tabular.text_columns import plain_times
 
 Column = Any  # any array of pyarrow, whose stubs have a type for each
 _NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?$"
@@ -79,6 +80,18 @@ def column_times(column: Column) -> npt.NDArray[np.int64]:
         )
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return seconds_to_microseconds(column_numbers(column))
+    plain = plain_times(column)
+    if plain is None:
+        return _other_times(column)
+    micros, read = plain
+    rest = np.flatnonzero(~read)
+    if len(rest):
+        micros[rest] = _other_times(column.take(pa.array(rest)))
+    return micros
+
+
+def _other_times(column: Column) -> npt.NDArray[np.int64]:
+    """Times as text, however it is written."""
     for zone in ("UTC", None):  # either all times have a zone, or none
         try:
             times = column.cast(pa.string()).cast(pa.timestamp("us", zone)).cast(pa.int64())

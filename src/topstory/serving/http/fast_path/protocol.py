@@ -10,7 +10,7 @@ import httptools
 import msgspec
 
 from topstory.serving.api.errors import ApiError
-from topstory.serving.config.schema import LimitsConfig
+from topstory.serving.config.limits import LimitsConfig
 from topstory.serving.http.asgi import body_too_long, error_headers
 from topstory.serving.http.fast_path.connection_room import RESERVED, ConnectionRoom
 from topstory.serving.http.fast_path.exchange import FastExchange, FastRoutes, response_head

@@ -9,7 +9,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from topstory.serving.api.errors import ApiError
-from topstory.serving.config.schema import LimitsConfig
+from topstory.serving.config.limits import LimitsConfig
 from topstory.serving.http.fast_path.write_stall import WriteStall
 
 LINGER_SECONDS = 2.0  # how long a client may go on sending after an error, so that it can read it

@@ -11,10 +11,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from topstory.kernels.compilation import Floats
 from topstory.policies.storage import build, describe
-from topstory.serving.journal.records import ArticleFacts
+from topstory.serving.journal.records import ArticleFacts, Levers
 from topstory.serving.state.pool import FOREVER, Article, Pool
 from topstory.serving.state.tally import Tally
 
@@ -41,7 +42,8 @@ class PoolLayout(msgspec.Struct, frozen=True, array_like=True):
     edition: int  # the last record that changed its articles
     policy: dict[str, Any]
     count: int  # features of an article
-    articles: list[tuple[str, int | None, int | None]]  # id, from, until
+    # id, from, until, published
+    articles: list[tuple[str, int | None, int | None, int | None, Levers | None]]
     arrays: list[ArraySpan]
 
 
@@ -60,7 +62,7 @@ def lay_out(
     """The layout of these pools now, their articles row by row, and until when it holds."""
     laid, rows, begin, until = [], {}, 0, FOREVER
     for name, pool in pools.items():
-        facts = [article.facts for article in pool.articles.values()]
+        facts = [_told(article) for article in pool.articles.values()]
         soon = [each for each in facts if (each.begins or 0) <= now + LISTED_AHEAD]
         listed = [each for each in soon if each.ends is None or each.ends > now]
         later = (each.begins or 0 for each in facts if (each.begins or 0) > now + LISTED_AHEAD)
@@ -75,10 +77,21 @@ def lay_out(
             begin += -8 * int(np.prod(shape)) // _CACHE_LINE * -_CACHE_LINE
         rows[name] = [each.id for each in listed]
         count = max((len(each.features or (1.0,)) for each in listed), default=1)
-        articles = [(each.id, each.begins, each.ends) for each in listed]
+        articles = [
+            (each.id, each.begins, each.ends, each.published, each.levers) for each in listed
+        ]
         policy = describe(pool.policy)
         laid.append(PoolLayout(name, editions[name], policy, count, articles, arrays))
     return Layout(number, dimension, laid, begin), rows, until
+
+
+def _told(article: Article) -> ArticleFacts:
+    """An article as a worker knows it. It counts no shows: none are left, or there is no limit."""
+    facts = article.facts
+    if facts.levers is None or facts.levers.shows is None:
+        return facts
+    left = replace(facts.levers, shows=0 if article.exhausted else None)
+    return replace(facts, levers=left)
 
 
 def arrays_in(layout: PoolLayout, buffer: Any, offset: int) -> dict[str, Floats]:
@@ -98,7 +111,7 @@ def first_array(layout_bytes: int) -> int:
 
 def pool_of(layout: PoolLayout, dimension: int, arrays: Mapping[str, Floats]) -> Pool:
     """A pool for deciding only: it scores from the arrays in place."""
-    ids = [article for article, _, _ in layout.articles]
+    ids = [article for article, *_ in layout.articles]
     features = {"features": np.ones((len(ids), layout.count))}
     policy = build({**layout.policy, "articles": ids, "dimension": None}, features, {})
     if ids:
@@ -106,7 +119,11 @@ def pool_of(layout: PoolLayout, dimension: int, arrays: Mapping[str, Floats]) ->
     pool = Pool(layout.name, policy, dimension)
     nothing = Tally([], [])
     pool.articles = {
-        article: Article(ArticleFacts(article, None, "", "", begins, ends), 0, nothing)
-        for article, begins, ends in layout.articles
+        article: Article(
+            ArticleFacts(article, None, "", "", begins, ends, levers=levers, published=published),
+            0,
+            nothing,
+        )
+        for article, begins, ends, published, levers in layout.articles
     }
     return pool

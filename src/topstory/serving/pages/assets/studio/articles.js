@@ -1,10 +1,17 @@
 // Articles: a table of what each earns, and editing in place.
 
 import { $, h, s, say, count, percent } from "../dom.js";
+import { leverTags, openLevers } from "./levers.js";
 import { ask, facts, failed, get, every } from "./shell.js";
 
 const wanted = { search: "", sort: "shows", page: 1 };
 const STATES = { new: ["new", "new"], learning: ["learning", "learning-state"], known: ["known", "known"] };
+
+const age = (seconds) => {
+  if (seconds === null) return "–";
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`;
+};
 
 // One small column for each segment: the estimate as a mark, its interval as a bar.
 function bars(segments, top) {
@@ -33,12 +40,14 @@ function line(row, top) {
   const [words, kind] = row.showable ? STATES[row.state] : ["not shown", "off"];
   return h("tr", null,
     h("td", null, item(row)),
-    h("td", null, h("span", { class: `tag ${kind}` }, words)),
+    h("td", null, h("span", { class: `tag ${kind}` }, words), leverTags(row.levers)),
+    h("td", { class: "r" }, age(row.age)),
     h("td", { class: "r" }, count(row.shows)),
     h("td", { class: "r" }, count(row.payoff)),
     h("td", { class: "r strong" }, percent(row.ctr)),
     h("td", null, bars(row.segments, top)),
     facts.can_edit ? h("td", null, h("div", { class: "row-actions" },
+      h("button", { type: "button", class: "quiet", onclick: () => openLevers(row, show), "aria-label": `Levers of ${row.title || row.id}` }, "Levers"),
       h("button", { type: "button", class: "quiet", onclick: () => edit(row), "aria-label": `Edit ${row.title || row.id}` }, "Edit"),
       h("button", { type: "button", class: "quiet", onclick: () => retire(row), "aria-label": `Retire ${row.title || row.id}` }, "Retire"))) : null);
 }

@@ -1,0 +1,1 @@
+"""Commands that learn from a log: features, priors, policies."""

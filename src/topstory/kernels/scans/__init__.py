@@ -1,0 +1,1 @@
+"""Scans: compiled passes over the columns of a whole log."""

@@ -1,0 +1,1 @@
+"""The studio: the pages for those who run the service."""

@@ -1,0 +1,65 @@
+"""Decisions as the studio shows them: one with everything known of it, and the last ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topstory.serving.api.messages import BUCKETS
+from topstory.serving.journal.clock import as_datetime
+from topstory.serving.journal.journal import Found
+from topstory.serving.pages.explanation import Explanation, explain
+from topstory.serving.service.service import Service
+from topstory.serving.state.pool import context
+
+
+def describe_decision(service: Service, found: Found, segments: tuple[str, ...]) -> dict[str, Any]:
+    """Everything known of one decision."""
+    decided = found.decided
+    user = context(decided.user).tolist()
+    decider = service.decider(decided.pool)
+    try:
+        why: Explanation | None = explain(
+            *(decider, user, service.clock.now(), segments),
+            *(decided.bucket, decided.article),
+        )
+    except KeyError:
+        why = None
+    known = decider.pool.articles.get(decided.article)
+    return {
+        "number": found.number,
+        "at": as_datetime(found.at),
+        "expires": as_datetime(decided.expires),
+        "pool": decided.pool,
+        "article": decided.article,
+        "title": "" if known is None else known.facts.title,
+        "bucket": BUCKETS[decided.bucket],
+        "propensity": decided.propensity,
+        "bucket_propensity": decided.bucket_propensity or None,
+        "ranking": decided.ranking or (decided.article,),
+        "exclude": decided.exclude,
+        "withheld": decided.withheld,
+        "pinned": decided.pinned,
+        "user": user,
+        "teaches": decided.teaches,
+        "model_version": decided.model_version,
+        "request": decided.request,
+        "visitor": decided.visitor_id or decided.visitor.hex() or None,
+        "key": decided.key,
+        "payoff": found.payoff,
+        "why": why,
+    }
+
+
+def recent_decisions(service: Service, pool: str, count: int = 20) -> list[dict[str, Any]]:
+    """The last decisions in memory, the newest first."""
+    return [
+        {
+            "id": service.signer.sign(each.number, each.decided.expires),
+            "number": each.number,
+            "at": as_datetime(each.at),
+            "article": each.decided.article,
+            "bucket": BUCKETS[each.decided.bucket],
+            "payoff": each.payoff,
+        }
+        for each in service.recent.newest(count, pool)
+    ]

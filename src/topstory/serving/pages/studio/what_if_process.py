@@ -1,0 +1,123 @@
+"""What other policies would have earned, in a process of its own, so that serving is not slowed.
+
+It has the lowest priority, takes a question on standard input, and writes lines of JSON: what it is
+doing, and in the end what it found.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from topstory.evaluation.off_policy.evaluate import evaluate
+from topstory.evaluation.training import train
+from topstory.events import EventLog
+from topstory.policies.registry import policy as policy_called
+from topstory.serving.journal.connect import journal_of
+from topstory.serving.upkeep.journal_export import export
+
+MAX_EVENTS = 300_000  # the last ones
+NICE = 15
+
+Say = Callable[[dict[str, Any]], None]
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A policy to try: its name, and its numbers."""
+
+    name: str
+    parameters: dict[str, float] = {}
+
+    @property
+    def label(self) -> str:
+        """What it is called on the page."""
+        numbers = ", ".join(f"{key} {value:g}" for key, value in self.parameters.items())
+        return f"{self.name} ({numbers})" if numbers else self.name
+
+
+class Question(msgspec.Struct, frozen=True):
+    """Where the journal is, what to try, and a folder for the trained policies."""
+
+    journal: str
+    pool: str
+    candidates: tuple[Candidate, ...]
+    folder: str
+
+
+def answer(question: Question, say: Say) -> None:
+    """Evaluate every candidate on the journal's last events, and train it on all of them."""
+    say({"doing": "reading the journal", "done": 0.0})
+    folder = Path(question.folder)
+    journal = journal_of(question.journal)
+    try:
+        export(journal, folder / "log", question.pool)
+    finally:
+        journal.close()
+    log = EventLog.read(folder / "log")
+    if len(log) > MAX_EVENTS:
+        log = log[len(log) - MAX_EVENTS :]
+    found: list[dict[str, Any]] = []
+    count = len(question.candidates)
+    for place, candidate in enumerate(question.candidates):
+
+        def follow(what: str, done: float, total: float, place: int = place) -> None:
+            part = min(1.0, done / total) if total else 0.0
+            say({"doing": question.candidates[place].label, "done": (place + part) / (count + 0.5)})
+
+        say({"doing": candidate.label, "done": place / (count + 0.5)})
+        found.append(_tried(candidate, log, follow) | {"place": place})
+        numbers: dict[str, Any] = dict(candidate.parameters)
+        made = policy_called(candidate.name, **numbers)
+        trained = train(made, log, held_out=0.0).policy if made.model.learns else made
+        trained.save(folder / f"{place}.safetensors")
+    say({"result": {"events": len(log), "ctr": float(log.ctr), "candidates": found}})
+
+
+def _tried(candidate: Candidate, log: EventLog, follow: Callable[..., None]) -> dict[str, Any]:
+    numbers: dict[str, Any] = dict(candidate.parameters)
+    judged = evaluate(candidate.name, log, progress=follow, **numbers)
+    value = judged[candidate.name]
+    interval, lift = value.value.best_interval, value.lift
+    return {
+        "label": candidate.label,
+        "value": _number(value.value.value),
+        "interval": _ends(interval),
+        "lift": _number(lift.value),
+        "lift_interval": _ends(lift.best_interval),
+        "logged": _number(judged.logged.value),
+        "effective_events": _number(value.effective_events),
+        "cautions": list(value.cautions),
+        "judged": judged.events,
+        "trained": judged.trained_events,
+    }
+
+
+def _number(value: float) -> float | None:
+    return float(value) if value == value else None
+
+
+def _ends(interval: Any) -> tuple[float, float] | None:
+    low, high = _number(interval.low), _number(interval.high)
+    return None if low is None or high is None else (low, high)
+
+
+def main() -> None:
+    """Answer the question on standard input."""
+    os.nice(NICE)
+    warnings.simplefilter("ignore")  # the page shows the cautions of each value
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+
+    def say(words: dict[str, Any]) -> None:
+        sys.stdout.buffer.write(msgspec.json.encode(words) + b"\n")
+        sys.stdout.buffer.flush()
+
+    try:
+        answer(question, say)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        say({"error": str(error)})

@@ -1,0 +1,1 @@
+"""The sequencer: numbers, commits and applies what front ends propose."""

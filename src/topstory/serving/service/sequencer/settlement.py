@@ -1,0 +1,124 @@
+"""Settles payoffs: each decision has one, recorded once, however often it is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from topstory.serving.api.errors import ApiError
+from topstory.serving.journal.group_commit import Commit
+from topstory.serving.journal.journal import Found, JournalError
+from topstory.serving.service.replies import attempt
+from topstory.serving.service.sequencer.influence import Influence
+from topstory.serving.service.sequencer.ledger import Ledger, not_written
+from topstory.serving.service.sequencer.recent_decisions import PendingDecision
+from topstory.serving.service.sequencer.remote_lookups import unreadable
+from topstory.serving.service.transport import Payments
+
+
+class Settlement:
+    """Finds the decisions that payoffs are for, and records what is new."""
+
+    def __init__(self, ledger: Ledger, influence: Influence) -> None:
+        self._ledger, self._recent, self._influence = ledger, ledger.recent, influence
+
+    def pay(self, payments: Payments) -> None:
+        """Record payoffs, each once, in their order; those that come together share a commit."""
+        ledger, at = self._ledger, 0
+        recorded: list[int] = []  # places
+        for place, (number, expires) in enumerate(payments.receipts):
+            pending = self._recent.get(number)
+            if (
+                pending is not None
+                and pending.payoff is None
+                and pending.committing is None
+                and pending.paying is None
+                and pending.decided.expires == expires
+                and not ledger.commits.unconfirmed
+            ):
+                at = at or ledger.clock.now()
+                try:
+                    commit = self._record(pending, payments, place, at)
+                    recorded.append(place)
+                except ApiError as error:
+                    payments.denied((place,), error)
+            else:  # not the simple case
+                one = _OnePayment(payments, place)
+                attempt(one, self._pay_one, one)
+                at = 0
+        if recorded:
+            commit.then(partial(_report_settled, payments, recorded))
+
+    def _record(self, pending: PendingDecision, payments: Payments, place: int, at: int) -> Commit:
+        key = payments.keys[place]
+        teaches = self._influence.counts_payoff(pending.decided.pool, key, at)
+        return self._ledger.pay(pending, payments.payoffs[place], at, key, teaches)
+
+    def _pay_one(self, one: _OnePayment) -> None:
+        """A payoff of a decision that is not in memory, is being committed, or has one."""
+        number, expires = one.payments.receipts[one.place]
+        self._ledger.check_confirmed(number)
+        if self._recent.lookups.remote and self._recent.get(number) is None:
+            self._recent.lookups.decision(number, partial(self._pay_found, one), one)
+            return
+        try:
+            pending = self._recent.find(number)
+        except JournalError as error:
+            raise unreadable(error) from None
+        self._pay(_expiring(pending, expires), one)
+
+    def _pay_found(self, one: _OnePayment, found: Found | None) -> None:
+        number, expires = one.payments.receipts[one.place]
+        self._ledger.check_confirmed(number)
+        self._pay(_expiring(self._recent.from_lookup(number, found), expires), one)
+
+    def _pay(self, pending: PendingDecision, one: _OnePayment) -> None:
+        payoff = one.payments.payoffs[one.place]
+        committing = pending.committing or pending.paying
+        if committing is not None:  # a copy, too, waits for the commit of the first
+            committing.then(partial(self._pay_later, one, pending.committing is not None))
+        elif pending.payoff is None:
+            self._ledger.check_confirmed(pending.number)
+            commit = self._record(pending, one.payments, one.place, self._ledger.clock.now())
+            commit.then(partial(_report_settled, one.payments, (one.place,)))
+        elif pending.payoff == payoff:
+            one.payments.settled((one.place,), repeated=True)
+        else:
+            message = f"this decision's payoff is {pending.payoff}, not {payoff}"
+            raise ApiError(409, "payoff_conflict", message)
+
+    def _pay_later(self, one: _OnePayment, undecided: bool, failure: str | None) -> None:
+        """After the commit of the decision itself, or of an earlier payoff."""
+        if undecided and failure is not None:
+            one.refuse(not_written(failure))
+        else:
+            attempt(one, self._pay_one, one)
+
+
+class _OnePayment(NamedTuple):
+    """A place among payments."""
+
+    payments: Payments
+    place: int
+
+    def refuse(self, refused: ApiError) -> None:
+        """Answer with this error."""
+        self.payments.denied((self.place,), refused)
+
+
+def _report_settled(payments: Payments, places: Sequence[int], failure: str | None) -> None:
+    if failure is None:
+        payments.settled(places, repeated=False)
+    else:
+        payments.denied(places, not_written(failure))
+
+
+def _expiring(pending: PendingDecision | None, expires: int) -> PendingDecision:
+    # A number that was issued before its commit is given again, to another decision, if a crash
+    # came in between; the time of expiry distinguishes them.
+    if pending is None or pending.decided.expires != expires:
+        raise ApiError(
+            404, "unknown_decision", "this decision is not in the journal: it was never final"
+        )
+    return pending
