@@ -21,7 +21,7 @@ import topstory as ts
 from benchmarks import traffic
 from benchmarks.measuring import say
 from benchmarks.tables import Section, Table
-from topstory.evaluation.off_policy.targets import target_of
+from topstory.evaluation.off_policy.weighting.targets import target_of
 
 Floats = npt.NDArray[np.float64]
 DAYS, VISITS = 2, 100_000

@@ -12,9 +12,9 @@ from topstory.evaluation.off_policy.estimators.registry import estimator_called
 from topstory.evaluation.off_policy.estimators.weighted_events import WeightedEvents
 from topstory.evaluation.off_policy.evaluate import warn_if_not_uniform
 from topstory.evaluation.off_policy.judging import Judge
-from topstory.evaluation.off_policy.targets import target_of
 from topstory.evaluation.off_policy.value import PolicyValue, Quantity
-from topstory.evaluation.off_policy.weights import weighted
+from topstory.evaluation.off_policy.weighting.targets import target_of
+from topstory.evaluation.off_policy.weighting.weights import weighted
 from topstory.events import EventLog
 from topstory.events.columns.visitors import Visitors
 from topstory.policies.log_learner import learn_log

@@ -5,8 +5,8 @@ from topstory.models.disjoint import DisjointLinear as DisjointLinear
 from topstory.models.hindsight import Hindsight as Hindsight
 from topstory.models.hybrid import HybridLinear as HybridLinear
 from topstory.models.input_range import NotFiniteError as NotFiniteError
-from topstory.models.logistic_disjoint import LogisticDisjoint as LogisticDisjoint
-from topstory.models.logistic_hybrid import LogisticHybrid as LogisticHybrid
+from topstory.models.logistic.disjoint import LogisticDisjoint as LogisticDisjoint
+from topstory.models.logistic.hybrid import LogisticHybrid as LogisticHybrid
 from topstory.models.model import Model as Model
 from topstory.models.no_model import NoModel as NoModel
 from topstory.models.offset import LinearOffset as LinearOffset

@@ -110,14 +110,14 @@ _MODELS = (
     ),
     ModelEntry(
         "logistic-disjoint",
-        "topstory.models.logistic_disjoint:LogisticDisjoint",
+        "topstory.models.logistic.disjoint:LogisticDisjoint",
         "#5aa7c9",
         panel="logistic disjoint",
         parameters=(_RIDGE, _RATE),
     ),
     ModelEntry(
         "logistic-hybrid",
-        "topstory.models.logistic_hybrid:LogisticHybrid",
+        "topstory.models.logistic.hybrid:LogisticHybrid",
         "#b07ad1",
         panel="logistic hybrid",
         parameters=(_RIDGE, _SHARED_RIDGE, _RATE),

@@ -13,9 +13,9 @@ from topstory.evaluation.off_policy.estimators.dr_shrunk import DrShrunk
 from topstory.evaluation.off_policy.estimators.registry import ESTIMATORS, estimator_called
 from topstory.evaluation.off_policy.estimators.switch import Switch
 from topstory.evaluation.off_policy.estimators.weighted_events import WeightedEvents
-from topstory.evaluation.off_policy.payoff_model import PayoffModel
-from topstory.evaluation.off_policy.targets import target_of
-from topstory.evaluation.off_policy.weights import weighted
+from topstory.evaluation.off_policy.weighting.payoff_model import PayoffModel
+from topstory.evaluation.off_policy.weighting.targets import target_of
+from topstory.evaluation.off_policy.weighting.weights import weighted
 from topstory.events.formats.importing import import_log
 
 FILES = Path(__file__).parents[2] / "fixtures" / "open_bandit" / "men"

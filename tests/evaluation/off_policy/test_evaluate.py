@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.evaluation.off_policy.test_targets import small_log
+from tests.evaluation.off_policy.weighting.test_targets import small_log
 from tests.evaluation.test_training import CHANCES, personalised_log
 
 import topstory as ts

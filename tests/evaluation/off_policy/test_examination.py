@@ -11,8 +11,8 @@ from tests.evaluation.off_policy.test_propensities import Site, Uniform
 import topstory as ts
 from topstory.evaluation.off_policy.estimators.registry import ESTIMATORS
 from topstory.evaluation.off_policy.sensitivity import robust_to
-from topstory.evaluation.off_policy.targets import target_of
-from topstory.evaluation.off_policy.weights import weighted
+from topstory.evaluation.off_policy.weighting.targets import target_of
+from topstory.evaluation.off_policy.weighting.weights import weighted
 
 
 def recorded(events: int = 3_000, factor: float = 1.0) -> ts.EventLog:

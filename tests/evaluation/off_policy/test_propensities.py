@@ -14,7 +14,7 @@ from topstory.evaluation.off_policy.propensities.calibration import CalibrationT
 from topstory.evaluation.off_policy.propensities.counts import Counts
 from topstory.evaluation.off_policy.propensities.logistic import Logistic
 from topstory.evaluation.off_policy.propensities.show_model import Parts, parts_of
-from topstory.evaluation.off_policy.targets import plain_room
+from topstory.evaluation.off_policy.weighting.targets import plain_room
 from topstory.events.folder.append import Appender
 from topstory.kernels.compilation import Floats
 from topstory.kernels.scans.propensities import Scores, Shows, fit_shows

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from topstory.evaluation.assignment import assign_parameters
-from topstory.evaluation.off_policy.targets import FixedPolicy
+from topstory.evaluation.off_policy.weighting.targets import FixedPolicy
 from topstory.evaluation.replays.warm_start import needs_exploration
 from topstory.evaluation.training import NONE, PROPENSITY, train
 from topstory.events import EventLog

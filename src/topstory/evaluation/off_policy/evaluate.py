@@ -11,10 +11,10 @@ from topstory.evaluation.off_policy.estimators.registry import estimator_called
 from topstory.evaluation.off_policy.estimators.weighted_events import Estimator, WeightedEvents
 from topstory.evaluation.off_policy.examination import examined
 from topstory.evaluation.off_policy.judging import LOGGED, Judge
-from topstory.evaluation.off_policy.payoff_model import PayoffModel
-from topstory.evaluation.off_policy.targets import FixedPolicy, target_of
 from topstory.evaluation.off_policy.value import Evaluation, Examination
-from topstory.evaluation.off_policy.weights import weighted
+from topstory.evaluation.off_policy.weighting.payoff_model import PayoffModel
+from topstory.evaluation.off_policy.weighting.targets import FixedPolicy, target_of
+from topstory.evaluation.off_policy.weighting.weights import weighted
 from topstory.evaluation.replays.prepared_log import (
     NotUniformWarning,
     check_range,

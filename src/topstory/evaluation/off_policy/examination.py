@@ -17,7 +17,7 @@ from topstory.evaluation.off_policy.value import (
     Quantity,
     WeightBin,
 )
-from topstory.evaluation.off_policy.weights import propensities
+from topstory.evaluation.off_policy.weighting.weights import propensities
 from topstory.evaluation.replays.prepared_log import chunks
 from topstory.events import EventLog
 

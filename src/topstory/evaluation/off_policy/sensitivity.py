@@ -18,7 +18,7 @@ import numpy as np
 from topstory.evaluation.off_policy.estimators.weighted_events import WeightedEvents
 from topstory.evaluation.off_policy.quantities import UNKNOWN_QUANTITY, ratio_of
 from topstory.evaluation.off_policy.value import Quantity
-from topstory.evaluation.off_policy.weights import propensities
+from topstory.evaluation.off_policy.weighting.weights import propensities
 from topstory.evaluation.uncertainty.clusters import clustered_sums
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from topstory.evaluation.off_policy.propensities.show_model import Parts
-from topstory.evaluation.off_policy.targets import pool_begins
+from topstory.evaluation.off_policy.weighting.targets import pool_begins
 from topstory.events import EventLog
 from topstory.kernels.compilation import Counters, Floats
 

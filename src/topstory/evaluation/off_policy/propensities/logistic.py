@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from topstory.evaluation.off_policy.propensities.overlap import log_pieces
 from topstory.evaluation.off_policy.propensities.show_model import Parts
-from topstory.evaluation.off_policy.targets import plain_room, pool_begins
+from topstory.evaluation.off_policy.weighting.targets import plain_room, pool_begins
 from topstory.events import EventLog
 from topstory.kernels.compilation import Counters, Floats
 from topstory.kernels.scans.propensities import Scores, Shows, fit_shows, show_chances

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from topstory.kernels.compilation import Floats
 from topstory.models.hybrid import HybridLinear
-from topstory.models.logistic import RATE, LogisticModel, click_rate, plain_ridge
+from topstory.models.logistic.model import RATE, LogisticModel, click_rate, plain_ridge
 
 
 class LogisticHybrid(LogisticModel, HybridLinear):

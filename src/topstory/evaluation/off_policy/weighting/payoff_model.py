@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topstory.evaluation.off_policy.targets import plain_room
+from topstory.evaluation.off_policy.weighting.targets import plain_room
 from topstory.evaluation.replays.prepared_log import chunks
 from topstory.events import EventLog
 from topstory.explorers import Greedy

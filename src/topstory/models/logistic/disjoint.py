@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from topstory.kernels.compilation import Floats
 from topstory.models.disjoint import DisjointLinear
 from topstory.models.linear import PAPER_RIDGE
-from topstory.models.logistic import RATE, LogisticModel, click_rate, plain_ridge
+from topstory.models.logistic.model import RATE, LogisticModel, click_rate, plain_ridge
 
 
 class LogisticDisjoint(LogisticModel, DisjointLinear):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from topstory.evaluation.off_policy.estimators.weighted_events import WeightedEvents
-from topstory.evaluation.off_policy.payoff_model import PayoffModel
-from topstory.evaluation.off_policy.targets import Target
+from topstory.evaluation.off_policy.weighting.payoff_model import PayoffModel
+from topstory.evaluation.off_policy.weighting.targets import Target
 from topstory.evaluation.replays.prepared_log import chunks
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats

@@ -10,7 +10,7 @@ from tests.models.making_priors import some_prior
 from tests.worlds import World
 
 import topstory as ts
-from topstory.evaluation.off_policy.targets import AskedTarget, target_of
+from topstory.evaluation.off_policy.weighting.targets import AskedTarget, target_of
 from topstory.evaluation.replays.warm_start import needs_offset, needs_prior
 from topstory.models.input_range import NotFiniteError
 from topstory.policies.registry import REGISTRY

@@ -1,0 +1,1 @@
+"""Models of clicks on the scale of log-odds."""
