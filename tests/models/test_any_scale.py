@@ -1,7 +1,7 @@
-"""Estimates and widths at any scale of contexts and ridges, against 80-bit arithmetic.
+"""Estimates and widths at any scale of contexts and ridges, against exact arithmetic.
 
-A problem allows an answer where the reference itself hardly moves (by less than `STEADY`) when
-every number given to every call (contexts, features) is changed by one unit in its last place.
+A problem allows an answer where no article's exact answer moves by `STEADY` or more when every
+number given to every call (contexts, features) is changed by at most one unit in its last place.
 There, answers must be right to `TOLERANCE`: widths relative to themselves, estimates relative to
 themselves or to their width, if that is larger. Everywhere they must be finite.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.extended_ridge import ExtendedRidge, Floats
+from tests.exact_ridge import ExactRidge, Floats
 
 import topstory as ts
 from topstory.models.linear import LinearModel
@@ -29,9 +29,8 @@ RIDGES = [(1e-6, 1e6), (1e-6, 1e-6), (1.0, 1.0), (1e6, 1e-6), (1e6, 1e6)]
 
 
 def nudged(random: np.random.Generator, values: Floats) -> Floats:
-    """The same numbers, each changed by at most a unit in its last place; in 80 bits."""
-    part = random.uniform(-1, 1, np.shape(values)).astype(np.longdouble)
-    changed: Floats = values * (1 + np.longdouble(2) ** -52 * part)
+    """The same numbers, each a unit in its last place more or less, or unchanged."""
+    changed: Floats = values + np.spacing(values) * random.integers(-1, 2, np.shape(values))
     return changed
 
 
@@ -69,14 +68,14 @@ class History:
             x, a = self.users[i], str(self.shown[i])
             policy.paid(x, a, self.payoffs[i]) if paid else policy.shown(x, a)
 
-    def exact(self, ridge: float, shared: float, nudge: bool) -> ExtendedRidge:
+    def exact(self, ridge: float, shared: float, nudge: bool) -> ExactRidge:
         """The reference; `nudge`: with inputs that are changed by a unit in the last place."""
 
         def given(values: Floats) -> Floats:
             return nudged(self.random, values) if nudge else values
 
         features = {a: given(f) for a, f in self.features.items()}
-        reference = ExtendedRidge(self.d, ridge, shared, features)
+        reference = ExactRidge(self.d, ridge, shared, features)
         for a in POOL:
             mine = self.shown == a
             reference.shown(given(self.users[mine]), a)
@@ -99,17 +98,13 @@ class History:
             size = np.maximum(np.abs(truth[0]), truth[1]), truth[1]
             moved = [other.bounds(nudged(self.random, x), POOL) for other in others]
             for which in range(2):  # estimates, widths
-                shift = max_of([abs(m[which] - truth[which]) / size[which] for m in moved])
+                shift = max(float(max(abs(m[which] - truth[which]) / size[which])) for m in moved)
                 error = abs(ours[which] - truth[which]) / size[which]
-                steady = shift < STEADY
-                assert (error[steady] < TOLERANCE).all(), (which, error, shift)
-                compared, total = compared + int(steady.sum()), total + len(error)
+                if shift < STEADY:  # of the whole pool: one draw may spare an article by luck
+                    assert (error < TOLERANCE).all(), (which, error, shift)
+                    compared += len(error)
+                total += len(error)
         return compared, total
-
-
-def max_of(parts: list[Floats]) -> Floats:
-    largest: Floats = np.max(parts, axis=0)
-    return largest
 
 
 def sweep(kind: str, d: int, cases: list[Any]) -> None:
@@ -178,7 +173,7 @@ def test_what_a_removed_article_taught_stays(scale: float, older: bool) -> None:
 
 
 def test_more_features_than_usual() -> None:
-    sweep("disjoint", 60, ALL[3::29])
+    sweep("disjoint", 40, ALL[3::29])
 
 
 @pytest.mark.long
@@ -211,7 +206,7 @@ def judge_replay(
         policy.add_article(a, f if len(f) else None)
     trained = ts.replay(policy, log).policy
     compared, total = history.judge(trained, ridge, 1.0, nudges)
-    assert compared > 0.9 * total
+    assert compared == total  # so many trials allow an answer everywhere
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -225,7 +220,7 @@ def test_replay_at_any_scale(kind: str, scale: float, ridge: float) -> None:
 @pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 1e3, 1e6, 1e12])
 @pytest.mark.parametrize("ridge", [1e-6, 1.0, 1e6])
 def test_a_million_updates_at_any_scale(kind: str, scale: float, ridge: float) -> None:
-    # Half a minute each, nearly all of it for the references: two of them, not four.
+    # Four seconds of processor time each, half of it for two references.
     judge_replay(kind, scale, ridge, 1_000_000, seed=6, nudges=1)
 
 

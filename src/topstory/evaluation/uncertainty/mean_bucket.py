@@ -10,7 +10,7 @@ import numpy as np
 from topstory.evaluation.intervals import NO_VARIANCE, Interval, Variance, rate_interval
 from topstory.evaluation.result import ALL_LEVELS, Bucket, visitor_columns
 from topstory.evaluation.uncertainty.next_period import NextPeriod, next_period
-from topstory.evaluation.uncertainty.paths import overlap, path_ends, shared_luck
+from topstory.evaluation.uncertainty.paths import path_ends, shared_luck, value_overlap
 from topstory.evaluation.uncertainty.repeats import Estimate, added, mean_relative_ctr
 from topstory.evaluation.visitor_groups import VisitorSums
 from topstory.kernels.compilation import Floats
@@ -122,7 +122,7 @@ class MeanBucket:
         if len(rates) < 2:
             return NO_VARIANCE
         luck = float(np.var(rates, ddof=1)) / len(rates)
-        return Variance(luck * shared_luck(len(rates), overlap(self.runs)), len(rates) - 1)
+        return Variance(luck * shared_luck(len(rates), value_overlap(self.runs)), len(rates) - 1)
 
     def __repr__(self) -> str:
         low, high = self.interval

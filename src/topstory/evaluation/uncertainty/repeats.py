@@ -18,7 +18,7 @@ import numpy as np
 
 from topstory.evaluation.intervals import NOTHING_KNOWN, Interval, LogRatio, Variance
 from topstory.evaluation.result import Bucket, Levels, log_ratio_of
-from topstory.evaluation.uncertainty.paths import overlap, shared_luck
+from topstory.evaluation.uncertainty.paths import overlap, shared_luck, value_overlap
 
 
 class Estimate(NamedTuple):
@@ -39,7 +39,7 @@ class Estimate(NamedTuple):
 
 def mean_relative_ctr(buckets: Sequence[Bucket]) -> Estimate:
     """The CTR divided by the random policy's, over the seeds together."""
-    return _ratio([(b.levels, b.log_levels) for b in buckets], overlap(buckets))
+    return _ratio([(b.levels, b.log_levels) for b in buckets], value_overlap(buckets))
 
 
 def mean_lift(
@@ -57,7 +57,7 @@ def mean_lift(
 
 def log_variance(buckets: Sequence[Bucket]) -> float:
     """The variance of the logarithm of the mean relative CTR; nan if nothing is known."""
-    found = _mean_log_ratio([(b.levels, b.log_levels) for b in buckets], overlap(buckets))
+    found = _mean_log_ratio([(b.levels, b.log_levels) for b in buckets], value_overlap(buckets))
     return float("nan") if found is None else found.variance
 
 
