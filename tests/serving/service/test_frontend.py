@@ -237,17 +237,51 @@ def test_visits_of_one_turn_are_proposed_together_and_each_of_them_is_answered()
     asyncio.run(work())
 
 
+def test_payoffs_of_one_turn_are_recorded_together_and_each_of_them_is_answered() -> None:
+    async def work() -> None:
+        fake, error = Fake(), ApiError(503, "overloaded", "too many")
+        front = front_end(fake)
+        ids = [SIGNER.sign(number, 9) for number in range(4)]
+        replies: list[Any] = [Awaited() for _ in ids]
+        replies[1] = None  # fails: the others get their answers all the same
+        for number, (decision, reply) in enumerate(zip(ids, replies, strict=True)):
+            front.pay(FeedbackRequest(decision=decision, payoff=number / 4), reply, f"key-{number}")
+        await asyncio.sleep(0)
+        (batch,) = fake.payments
+        assert list(batch.receipts) == [(number, 9) for number in range(4)]
+        assert list(batch.payoffs) == [0.0, 0.25, 0.5, 0.75]
+        assert list(batch.keys) == ["key-0", "key-1", "key-2", "key-3"]
+        batch.settled((1, 3), repeated=False)
+        batch.settled((0,), repeated=True)
+        batch.denied((1, 2), error)
+        assert await replies[0].answer == Acknowledged(ids[0], 0.0, repeated=True)
+        assert await replies[3].answer == Acknowledged(ids[3], 0.75, repeated=False)
+        with pytest.raises(ApiError) as caught:
+            await replies[2].answer
+        assert caught.value is error
+        front.pay(FeedbackRequest(decision=ids[0], payoff=1), Awaited())
+        await asyncio.sleep(0)
+        assert [len(each.receipts) for each in fake.payments] == [4, 1]
+
+    asyncio.run(work())
+
+
 def test_a_transport_that_fails_leaves_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(Fake):
         def propose(self, proposal: LocalProposal) -> None:
             raise OSError("the socket is gone")
 
+        def pay(self, payments: Payments) -> None:
+            raise OSError("the socket is gone")
+
     async def work() -> None:
-        reply: Awaited[Decision] = Awaited()
-        front_end(Broken()).ask(DecideRequest(user=USER), reply)
-        with pytest.raises(ApiError) as caught:
-            await reply.answer
-        assert refused(caught) == (500, "internal_error")
+        front, replies = front_end(Broken()), [Awaited[Any](), Awaited[Any]()]
+        front.ask(DecideRequest(user=USER), replies[0])
+        front.pay(FeedbackRequest(decision=SIGNER.sign(1, 9), payoff=1), replies[1])
+        for each in replies:
+            with pytest.raises(ApiError) as caught:
+                await each.answer
+            assert refused(caught) == (500, "internal_error")
 
     asyncio.run(work())
-    assert "the socket is gone" in caplog.text
+    assert caplog.text.count("OSError: the socket is gone") == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from base64 import urlsafe_b64decode
-from binascii import b2a_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from hashlib import sha256
 from struct import Struct, error
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BODY = Struct("<QQ")  # number of the decision, when it expires
 _MAC_BYTES = 16  # of the HMAC-SHA256
 _TEXT_LENGTH = 43  # of 16 + 16 bytes in base64
-_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_URL_SAFE, _STANDARD = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 
 
 class Signer:
@@ -42,23 +42,21 @@ class Signer:
     def sign(self, number: int, expires: int, key: str | None = None) -> str:
         """The id of a decision, by HMAC-SHA256 (RFC 2104); `key`: other than the last."""
         name = self._current if key is None else key
-        hashed_inner, hashed_outer = self._keys[name]
-        body, inner, outer = _BODY.pack(number, expires), hashed_inner.copy(), hashed_outer.copy()
-        inner.update(body)
-        outer.update(inner.digest())
-        text = b2a_base64(body + outer.digest()[:_MAC_BYTES]).translate(_URL_SAFE)
-        return f"{name}.{text[:_TEXT_LENGTH].decode()}"
+        return f"{name}.{_signed(self._keys[name], _BODY.pack(number, expires)).decode()}"
 
     def check(self, token: str) -> tuple[int, int]:
         """The number and expiry of a decision. Raises if this service did not sign the id."""
         key, _, text = token.partition(".")
-        if key not in self._keys or len(text) != _TEXT_LENGTH or not text.isascii():
+        hashed = self._keys.get(key)
+        if hashed is None or len(text) != _TEXT_LENGTH or not text.isascii():
             raise _forged()
-        try:
-            number, expires = _BODY.unpack_from(urlsafe_b64decode(text + "="))
+        given = text.encode()
+        try:  # as `urlsafe_b64decode`, which takes three times as long
+            body = a2b_base64(given.translate(_STANDARD) + b"=")[: _BODY.size]
+            number, expires = _BODY.unpack(body)
         except (ValueError, error):
             raise _forged() from None
-        if not hmac.compare_digest(self.sign(number, expires, key).encode(), token.encode()):
+        if not hmac.compare_digest(_signed(hashed, body), given):
             raise _forged()
         return number, expires
 
@@ -79,6 +77,14 @@ def decision_number(token: str) -> int:
 def new_secret() -> str:
     """A new signing secret, in hex."""
     return secrets.token_hex(32)
+
+
+def _signed(hashed: tuple[_Hash, _Hash], body: bytes) -> bytes:
+    """The body and its MAC, in base64."""
+    inner, outer = hashed[0].copy(), hashed[1].copy()
+    inner.update(body)
+    outer.update(inner.digest())
+    return b2a_base64(body + outer.digest()[:_MAC_BYTES]).translate(_URL_SAFE)[:_TEXT_LENGTH]
 
 
 def _hashed(key: bytes) -> tuple[_Hash, _Hash]:

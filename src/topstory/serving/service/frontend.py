@@ -19,7 +19,7 @@ from topstory.serving.security.decision_ids import Signer
 from topstory.serving.service.admission import QueueTime, overloaded
 from topstory.serving.service.event_contexts import EventContexts
 from topstory.serving.service.inputs import OutOfRange, context_of, redeemed
-from topstory.serving.service.proposals import DecisionBatch, Payment, PendingRequest
+from topstory.serving.service.proposals import DecisionBatch, PaymentBatch, PendingRequest
 from topstory.serving.service.replies import Reply, unexpected
 from topstory.serving.service.transport import Transport
 from topstory.serving.service.view import View
@@ -31,7 +31,7 @@ class FrontEnd:
     """Answers clients; the sequencer makes changes durable, wherever it is.
 
     All requests of one turn of the event loop are decided together: by one kernel call for each
-    pool, with one commit.
+    pool, with one commit. So are all payoffs of one turn recorded.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class FrontEnd:
         self.queue, self._looked = QueueTime(limits.queue_seconds), 0.0
         self.outliers: Counter[str] = Counter()  # refused: contexts and payoffs out of range
         self._pending: list[PendingRequest] = []  # of this turn of the event loop
+        self._payments: PaymentBatch | None = None  # of this turn, too
 
     def ask(self, request: DecideRequest, reply: Reply[Decision], key: str = "") -> None:
         """Decide what to show to a user. The reply gets the answer; raises ApiError at once."""
@@ -98,7 +99,23 @@ class FrontEnd:
         except OutOfRange:
             self.outliers["payoff"] += 1
             raise
-        self._transport.pay(Payment((receipt,), (request.payoff,), (key,), request, reply))
+        batch = self._payments
+        if batch is None:
+            batch = self._payments = PaymentBatch()
+            asyncio.get_running_loop().call_soon(self._pay_turn)
+        batch.receipts.append(receipt)
+        batch.payoffs.append(request.payoff)
+        batch.keys.append(key)
+        batch.decisions.append(request.decision)
+        batch.replies.append(reply)
+
+    def _pay_turn(self) -> None:
+        batch, self._payments = self._payments, None
+        assert batch is not None
+        try:
+            self._transport.pay(batch)
+        except Exception:
+            batch.denied(range(len(batch.replies)), unexpected())
 
     def take_outliers(self) -> dict[str, int]:
         """What was refused since the last call, by kind."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
@@ -11,17 +11,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from topstory.serving.api.errors import ApiError
-from topstory.serving.api.messages import (
-    BUCKETS,
-    Acknowledged,
-    DecideRequest,
-    Decision,
-    FeedbackRequest,
-)
+from topstory.serving.api.messages import BUCKETS, Acknowledged, DecideRequest, Decision
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.records import Decided
 from topstory.serving.service.inputs import Receipt
-from topstory.serving.service.replies import Reply
+from topstory.serving.service.replies import Refusable, Reply
 from topstory.serving.service.transport import Wanted
 from topstory.serving.service.view import VisibleState
 
@@ -179,27 +173,35 @@ class DecisionBatch(msgspec.Struct, eq=False):
 
     def denied(self, places: Sequence[int], error: ApiError) -> None:
         """Answer with an error."""
-        for place in places:
-            try:
-                self.pending[place].reply.refuse(error)
-            except Exception:
-                log.exception("an answer could not be delivered")
+        _refuse([self.pending[place].reply for place in places], error)
 
 
-class Payment(msgspec.Struct, eq=False, gc=False):
-    """A payoff that was reported, and where the outcome goes."""
+class PaymentBatch(msgspec.Struct, eq=False):
+    """Payoffs that were reported in one turn, and where their outcomes go."""
 
-    receipts: tuple[Receipt]
-    payoffs: tuple[float]
-    keys: tuple[str]
-    request: FeedbackRequest
-    reply: Reply[Acknowledged]
+    receipts: list[Receipt] = []
+    payoffs: list[float] = []
+    keys: list[str] = []
+    decisions: list[str] = []  # as their clients named them
+    replies: list[Reply[Acknowledged]] = []
 
     def settled(self, places: Sequence[int], repeated: bool) -> None:
-        """Acknowledge it."""
-        request = self.request
-        self.reply.grant(Acknowledged(request.decision, request.payoff, repeated))
+        """Acknowledge them."""
+        decisions, payoffs, replies = self.decisions, self.payoffs, self.replies
+        for place in places:
+            try:
+                replies[place].grant(Acknowledged(decisions[place], payoffs[place], repeated))
+            except Exception:  # the others get theirs all the same
+                log.exception("an answer could not be delivered")
 
     def denied(self, places: Sequence[int], error: ApiError) -> None:
         """Answer with an error."""
-        self.reply.refuse(error)
+        _refuse([self.replies[place] for place in places], error)
+
+
+def _refuse(replies: Iterable[Refusable], error: ApiError) -> None:
+    for each in replies:
+        try:
+            each.refuse(error)
+        except Exception:
+            log.exception("an answer could not be delivered")

@@ -6,7 +6,6 @@ are not known yet, so their randomness depends on others, which are drawn here a
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Sequence
 from functools import partial
@@ -45,7 +44,6 @@ class SocketTransport:
         self._number = 0  # of the last request
         self._waiting: dict[int, _Waiting] = {}
         self._draw = secrets.randbits(62)  # no other worker's
-        self._payments: list[Payments] = []  # of this turn of the event loop
 
     def propose(self, proposal: LocalProposal) -> None:
         """Score, and have the learner make the decisions."""
@@ -87,18 +85,9 @@ class SocketTransport:
 
     def pay(self, payments: Payments) -> None:
         """Have the learner record payoffs."""
-        if not self._payments:
-            asyncio.get_running_loop().call_soon(self._send_payments)
-        self._payments.append(payments)
-
-    def _send_payments(self) -> None:
-        """All of one turn in one message: the learner can take them together."""
-        payments, self._payments = self._payments, []
-        receipts = [receipt for each in payments for receipt in each.receipts]
-        payoffs = [payoff for each in payments for payoff in each.payoffs]
-        keys = [key for each in payments for key in each.keys]
-        waiting = [(each, place, None) for each in payments for place in range(len(each.receipts))]
-        self._send(Paying(self._register(waiting), receipts, payoffs, keys))
+        given = payments.receipts, payments.payoffs, payments.keys
+        first = self._register([(payments, place, None) for place in range(len(given[0]))])
+        self._send(Paying(first, *given))
 
     def _register(self, waiting: Sequence[_Waiting]) -> int:
         """Number requests; returns the first number."""

@@ -6,6 +6,7 @@ requests of one turn of a worker's event loop go into one message.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -54,9 +55,9 @@ class Paying(_Message, frozen=True):
     """Payoffs of decisions that this service made, and whose window is open."""
 
     first: int
-    receipts: list[Receipt]
-    payoffs: list[float]
-    keys: list[str]
+    receipts: Sequence[Receipt]
+    payoffs: Sequence[float]
+    keys: Sequence[str]
 
 
 class Forwarded(_Message, frozen=True):

@@ -43,6 +43,24 @@ def test_a_payoff_counts_once_however_often_it_is_sent(tmp_path: Path) -> None:
     run(config(tmp_path), work)
 
 
+def test_of_payoffs_that_come_together_as_many_are_recorded_as_there_is_room_for(
+    tmp_path: Path,
+) -> None:
+    async def work(service: Service) -> None:
+        await add_articles(service)
+        made = [await service.decide(DecideRequest(user=USER)) for _ in range(5)]
+        given = [FeedbackRequest(decision=each.decision, payoff=1.0) for each in made]
+        answers = await asyncio.gather(*map(service.feedback, given), return_exceptions=True)
+        refused = [each.reason for each in answers if isinstance(each, ApiError)]
+        assert refused == ["overloaded"] * 2
+        again = await asyncio.gather(*map(service.feedback, given[:3]))
+        assert all(each.repeated for each in again)
+        assert not (await service.feedback(given[3])).repeated
+        assert sum(map(sum, service.state.pools["front"].tally.payoff)) == 4
+
+    run(config(tmp_path, limits={"waiting": 3}), work)
+
+
 def test_a_payoff_is_remembered_over_a_restart(tmp_path: Path) -> None:
     settings = config(tmp_path)
 
@@ -143,6 +161,19 @@ def test_ids_signed_by_an_old_key_stay_good_while_it_is_listed() -> None:
     assert both.sign(5, 6).startswith("k2.")
     with pytest.raises(ApiError):
         Signer({"k2": b"y" * 32}).check(old.sign(5, 6))
+
+
+def test_an_id_is_refused_if_any_of_its_characters_is_changed() -> None:
+    signer = Signer({"k1": bytes(32)})
+    token = signer.sign(123_456, 1_700_000_000_000_000)
+    for place, was in enumerate(token):
+        for other in "AQgw0+/=-_. é\n":  # the last character has bits that no byte needs
+            if other != was:
+                with pytest.raises(ApiError, match="not signed by this service"):
+                    signer.check(token[:place] + other + token[place + 1 :])
+    for other in (token[:-1], f"{token}A", token[3:], ""):
+        with pytest.raises(ApiError, match="not signed by this service"):
+            signer.check(other)
 
 
 @pytest.mark.parametrize("length", [32, 64, 65, 100])

@@ -54,6 +54,7 @@ class Influence:
         self._key_caps = {
             key.name: key.taught_per_hour for key in config.keys if key.taught_per_hour is not None
         }
+        self.caps_keys = bool(self._key_caps)
         self._visitors, self._keys, self._payoffs = HourlyCounts(), HourlyCounts(), HourlyCounts()
         norm, accepted = limits.taught_norm, limits.context_norm
         shorter = norm is not None and (accepted is None or norm < accepted)

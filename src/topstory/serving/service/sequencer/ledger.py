@@ -80,13 +80,19 @@ class Ledger:
         return len(decided)
 
     def pay(
-        self, pending: PendingDecision, payoff: float, at: int, key: str = "", teaches: bool = True
-    ) -> Commit:
-        """Record the payoff of a decision, as the holder of this API key reported it."""
-        entry = Entry(self.number + 1, at, Paid(pending.number, payoff, key, teaches))
-        pending.paying = commit = self.commits.append((entry,))
-        self.number += 1
-        return commit
+        self, decisions: Sequence[PendingDecision], payoffs: Sequence[Paid], at: int
+    ) -> tuple[int, Commit]:
+        """Record a payoff of each decision, of as many as there is room for: how many."""
+        entries: Sequence[Entry] = [
+            Entry(number, at, each) for number, each in enumerate(payoffs, self.number + 1)
+        ]
+        if len(entries) > 1:
+            entries = entries[: self.commits.room]
+        commit = self.commits.append(entries)
+        self.number += len(entries)
+        for pending, _ in zip(decisions, entries, strict=False):
+            pending.paying = commit
+        return len(entries), commit
 
     def edit(self, record: Edit, at: int) -> Commit:
         """Record an edit of a pool."""
@@ -136,7 +142,7 @@ class Ledger:
                 if self._showing:
                     self._shown(record)
             elif isinstance(record, Paid):
-                pending = self.recent.find(record.decision)
+                pending = self.recent.get(record.decision) or self.recent.find(record.decision)
                 assert pending is not None  # it was committed before it was paid
                 pending.paying, pending.payoff = None, record.payoff
                 decided = pending.decided

@@ -7,8 +7,9 @@ from functools import partial
 from typing import NamedTuple
 
 from topstory.serving.api.errors import ApiError
-from topstory.serving.journal.group_commit import Commit
+from topstory.serving.journal.group_commit import overloaded
 from topstory.serving.journal.journal import Found, JournalError
+from topstory.serving.journal.records import Paid
 from topstory.serving.service.replies import attempt
 from topstory.serving.service.sequencer.influence import Influence
 from topstory.serving.service.sequencer.ledger import Ledger, not_written
@@ -24,36 +25,57 @@ class Settlement:
         self._ledger, self._recent, self._influence = ledger, ledger.recent, influence
 
     def pay(self, payments: Payments) -> None:
-        """Record payoffs, each once, in their order; those that come together share a commit."""
-        ledger, at = self._ledger, 0
-        recorded: list[int] = []  # places
+        """Record payoffs, each once; those that come together share a commit."""
+        ledger, get, at = self._ledger, self._recent.get, self._ledger.clock.now()
+        simple: dict[int, PendingDecision] = {}  # by number
+        places: list[int] = []  # of the simple ones
+        others: list[int] = []
+        unconfirmed = bool(ledger.commits.unconfirmed)
         for place, (number, expires) in enumerate(payments.receipts):
-            pending = self._recent.get(number)
+            pending = get(number)
             if (
-                pending is not None
-                and pending.payoff is None
-                and pending.committing is None
-                and pending.paying is None
-                and pending.decided.expires == expires
-                and not ledger.commits.unconfirmed
+                pending is None
+                or pending.payoff is not None
+                or pending.committing is not None
+                or pending.paying is not None
+                or pending.decided.expires != expires
+                or unconfirmed
+                or number in simple
             ):
-                at = at or ledger.clock.now()
-                try:
-                    commit = self._record(pending, payments, place, at)
-                    recorded.append(place)
-                except ApiError as error:
-                    payments.denied((place,), error)
-            else:  # not the simple case
-                one = _OnePayment(payments, place)
-                attempt(one, self._pay_one, one)
-                at = 0
-        if recorded:
-            commit.then(partial(_report_settled, payments, recorded))
+                others.append(place)
+            else:
+                simple[number] = pending
+                places.append(place)
+        if places:
+            try:
+                self._record(list(simple.values()), payments, places, at)
+            except ApiError as error:
+                payments.denied(places, error)
+        for place in others:
+            one = _OnePayment(payments, place)
+            attempt(one, self._pay_one, one)
 
-    def _record(self, pending: PendingDecision, payments: Payments, place: int, at: int) -> Commit:
-        key = payments.keys[place]
-        teaches = self._influence.counts_payoff(pending.decided.pool, key, at)
-        return self._ledger.pay(pending, payments.payoffs[place], at, key, teaches)
+    def _record(
+        self,
+        decisions: Sequence[PendingDecision],
+        payments: Payments,
+        places: Sequence[int],
+        at: int,
+    ) -> None:
+        """Record payoffs of decisions that have none: as many as there is room for."""
+        payoffs, keys, influence = payments.payoffs, payments.keys, self._influence
+        capped = influence.caps_keys
+        records = [
+            Paid(
+                *(each.number, payoffs[place], keys[place]),
+                not capped or influence.counts_payoff(each.decided.pool, keys[place], at),
+            )
+            for each, place in zip(decisions, places, strict=True)
+        ]
+        recorded, commit = self._ledger.pay(decisions, records, at)
+        commit.then(partial(_report_settled, payments, places[:recorded]))
+        if recorded < len(places):
+            payments.denied(places[recorded:], overloaded())
 
     def _pay_one(self, one: _OnePayment) -> None:
         """A payoff of a decision that is not in memory, is being committed, or has one."""
@@ -80,8 +102,7 @@ class Settlement:
             committing.then(partial(self._pay_later, one, pending.committing is not None))
         elif pending.payoff is None:
             self._ledger.check_confirmed(pending.number)
-            commit = self._record(pending, one.payments, one.place, self._ledger.clock.now())
-            commit.then(partial(_report_settled, one.payments, (one.place,)))
+            self._record((pending,), one.payments, (one.place,), self._ledger.clock.now())
         elif pending.payoff == payoff:
             one.payments.settled((one.place,), repeated=True)
         else:
