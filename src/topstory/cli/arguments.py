@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-LogFolder = Annotated[Path, typer.Argument(metavar="LOG", help="Folder of the log.")]
+LogFolder = Annotated[
+    str, typer.Argument(metavar="LOG", help="Folder of the log, or its URL (s3://…, gs://…).")
+]
 Seed = Annotated[
     int, typer.Option(metavar="N", min=0, help="Random seed. The same seed gives the same result.")
 ]
@@ -58,7 +60,7 @@ Save = Annotated[
     ),
 ]
 WarmFrom = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         metavar="LOG2",
         help="warm, prior: log of random exploration to fit user-specific offsets or a prior on. "
@@ -129,7 +131,7 @@ def inapplicable(option: str, policies: Iterable[str]) -> typer.BadParameter:
 
 
 def check_exploration_options(
-    policies: Iterable[str], warm_from: Path | None, prior: Path | None
+    policies: Iterable[str], warm_from: str | None, prior: Path | None
 ) -> None:
     """A usage error for --warm-from or --prior where no policy has use for it."""
     from topstory.evaluation.replays.warm_start import needs_exploration, needs_prior

@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from topstory.evaluation.replays.replay import replay
 from topstory.evaluation.result import Result
 from topstory.events import EventLog
 from topstory.events.folder.contents import read_contents
+from topstory.events.folder.location import location
 from topstory.events.folder.read import read_parts
 from topstory.kernels.compilation import Floats
 from topstory.models.linear import LinearModel
@@ -164,7 +164,7 @@ class _Source:
     def events(self) -> int:
         if isinstance(self.log, EventLog):
             return len(self.log)
-        return read_contents(Path(self.log)).events
+        return read_contents(location(self.log)).events
 
     def parts(self, start: int, stop: int) -> Iterator[EventLog]:
         if isinstance(self.log, EventLog):

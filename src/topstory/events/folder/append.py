@@ -26,6 +26,7 @@ from topstory.events.folder.contents import (
     LogContents,
     write_contents,
 )
+from topstory.events.folder.location import check_local
 from topstory.events.folder.merge import MergedArticles, MergedPools
 from topstory.events.folder.parquet_files import parquet_writer
 from topstory.events.folder.schemas import events_schema
@@ -65,6 +66,7 @@ class Appender:
     """
 
     def __init__(self, folder: Path) -> None:
+        check_local(folder)
         self._folder = folder
         self.articles = MergedArticles()
         self.propensities_recorded = 0

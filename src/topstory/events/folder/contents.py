@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from topstory.events.columns.decisions import COLUMNS
+from topstory.events.folder.location import Location
 
 FORMAT = "topstory-log"
 VERSION = 1
@@ -66,7 +67,7 @@ class _Heading(msgspec.Struct, frozen=True):
     version: int
 
 
-def read_contents(folder: Path) -> LogContents:
+def read_contents(folder: Location) -> LogContents:
     """Read `log.json`; the error says what is wrong with the folder.
 
     >>> read_contents(Path("no-such-folder"))
@@ -102,7 +103,7 @@ def read_contents(folder: Path) -> LogContents:
     return contents
 
 
-def _what_it_is(path: Path) -> str:
+def _what_it_is(path: Location) -> str:
     """Why a path is no log, and what to run if it is a file that can become one."""
     if not path.exists():
         return "there is no such folder"
@@ -147,7 +148,7 @@ def check_replaceable(folder: Path) -> None:
         )
 
 
-def _check(contents: LogContents, path: Path) -> None:
+def _check(contents: LogContents, path: Location) -> None:
     counts = [contents.events, contents.articles, contents.pools, contents.dimension - 1]
     counts += [contents.article_features or 0, contents.users or 0]
     counts += [contents.events - (contents.recorded_count or 0), contents.recorded_count or 0]

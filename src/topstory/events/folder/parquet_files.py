@@ -12,16 +12,18 @@ import pyarrow.parquet as pq
 
 from topstory.events.columns.arrow_ids import is_string_type
 from topstory.events.folder.contents import CONTENTS
+from topstory.events.folder.location import Location, RemotePath
 
 BATCH_ROWS = 1 << 17  # rows decoded at a time: a few megabytes
 
 
 @contextmanager
-def opened(path: Path, schema: pa.Schema, rows: int) -> Iterator[pq.ParquetFile]:
+def opened(path: Location, schema: pa.Schema, rows: int) -> Iterator[pq.ParquetFile]:
     """The Parquet file, with the columns of `schema` and as many rows as `log.json` counts."""
     if not path.is_file():
         raise FileNotFoundError(f"{path}: the log's {CONTENTS} lists this file, but it is missing")
-    with _naming_file(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+    source = path.open() if isinstance(path, RemotePath) else path
+    with _naming_file(path), pq.ParquetFile(source, page_checksum_verification=True) as file:
         for field in schema:
             _check_column(file.schema_arrow, field, path)
         if file.metadata.num_rows != rows:
@@ -32,7 +34,7 @@ def opened(path: Path, schema: pa.Schema, rows: int) -> Iterator[pq.ParquetFile]
         yield file
 
 
-def batches(path: Path, schema: pa.Schema, rows: int) -> Iterator[tuple[int, Any]]:
+def batches(path: Location, schema: pa.Schema, rows: int) -> Iterator[tuple[int, Any]]:
     """The file's rows in batches, each with the number of its first row.
 
     There are nulls only in columns for which the schema allows them.
@@ -71,7 +73,7 @@ def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 @contextmanager
-def _naming_file(path: Path) -> Iterator[None]:
+def _naming_file(path: Location) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -83,7 +85,7 @@ def _naming_file(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _check_column(found: pa.Schema, wanted: Any, path: Path) -> None:
+def _check_column(found: pa.Schema, wanted: Any, path: Location) -> None:
     if found.names.count(wanted.name) != 1:
         raise ValueError(
             f"{path}: there is no column {wanted.name!r}; it has {', '.join(found.names)}"
@@ -93,7 +95,7 @@ def _check_column(found: pa.Schema, wanted: Any, path: Path) -> None:
         raise ValueError(f"{path}: column {wanted.name!r} must be {wanted.type}, but it is {kind}")
 
 
-def _check_nulls(column: Any, path: Path, name: str) -> None:
+def _check_nulls(column: Any, path: Location, name: str) -> None:
     nested = isinstance(column, pa.ListArray | pa.FixedSizeListArray)
     if column.null_count or (nested and column.flatten().null_count):
         raise ValueError(f"{path}: column {name!r} has nulls; every event needs a value")

@@ -32,6 +32,7 @@ from topstory.events.folder.contents import (
     LogContents,
     read_contents,
 )
+from topstory.events.folder.location import Location, RemotePath, location
 from topstory.events.folder.parquet_files import batches, opened
 from topstory.events.folder.read_tables import UserTable, read_articles, read_pools, read_users
 from topstory.events.folder.schemas import events_schema
@@ -46,28 +47,28 @@ MAX_TRIES = 5
 
 def read(folder: str | PathLike[str]) -> EventLog:
     """`EventLog.read`."""
-    folder = Path(folder)
+    place = location(folder)
     for _ in range(MAX_TRIES):
-        before = _version(folder)
+        before = _version(place)
         try:
-            log = _read(folder)
+            log = _read(place)
         except (OSError, ValueError):
-            if before == _version(folder):
-                _report_interrupted_write(folder)
+            if before == _version(place):
+                _report_interrupted_write(place)
                 raise
         else:
-            if before == _version(folder):
+            if before == _version(place):
                 return log
-    raise OSError(f"{folder}: the log was replaced repeatedly while it was read; try again")
+    raise OSError(f"{place}: the log was replaced repeatedly while it was read; try again")
 
 
 def read_parts(folder: str | PathLike[str], start: int, stop: int) -> Iterator[EventLog]:
     """The events start … stop − 1 as logs of one file each; one of them is in memory at a time."""
-    folder = Path(folder)
-    contents = read_contents(folder)
-    articles = read_articles(folder / ARTICLES, contents)
-    pools = read_pools(folder / POOLS, contents, articles)
-    users = None if contents.users is None else read_users(folder / USERS, contents)
+    place = location(folder)
+    contents = read_contents(place)
+    articles = read_articles(place / ARTICLES, contents)
+    pools = read_pools(place / POOLS, contents, articles)
+    users = None if contents.users is None else read_users(place / USERS, contents)
     before = 0
     for file in contents.files:
         first, last = max(start - before, 0), min(stop - before, file.events)
@@ -75,14 +76,16 @@ def read_parts(folder: str | PathLike[str], start: int, stop: int) -> Iterator[E
             # How many propensities of a part were recorded is not known, but that of the whole is.
             alone = msgspec.structs.replace(contents, events=file.events, files=(file,))
             alone = msgspec.structs.replace(alone, recorded_count=None)
-            _check_footer(alone, folder / file.name, file.events)
+            _check_footer(alone, place / file.name, file.events)
             columns = _LogBuffers(alone, articles, pools, users)
-            columns.fill(0, folder / file.name, file.events)
+            columns.fill(0, place / file.name, file.events)
             yield columns.log()[first:last]
         before += file.events
 
 
-def _version(folder: Path) -> tuple[int, ...]:
+def _version(folder: Location) -> tuple[int, ...]:
+    if isinstance(folder, RemotePath):
+        return (folder / CONTENTS).version()
     try:
         stat = (folder / CONTENTS).stat()
     except OSError:
@@ -90,7 +93,9 @@ def _version(folder: Path) -> tuple[int, ...]:
     return stat.st_dev, stat.st_ino, stat.st_ctime_ns
 
 
-def _report_interrupted_write(folder: Path) -> None:
+def _report_interrupted_write(folder: Location) -> None:
+    if isinstance(folder, RemotePath):
+        return
     aside = left_aside(Path(os.path.realpath(folder)))
     if not folder.exists() and aside.is_dir():
         raise FileNotFoundError(
@@ -99,7 +104,7 @@ def _report_interrupted_write(folder: Path) -> None:
         )
 
 
-def _read(folder: Path) -> EventLog:
+def _read(folder: Location) -> EventLog:
     contents = read_contents(folder)
     articles = read_articles(folder / ARTICLES, contents)
     pools = read_pools(folder / POOLS, contents, articles)
@@ -119,7 +124,7 @@ def _read(folder: Path) -> EventLog:
     return columns.log()
 
 
-def _check_footer(contents: LogContents, path: Path, rows: int) -> None:
+def _check_footer(contents: LogContents, path: Location, rows: int) -> None:
     with opened(path, events_schema(contents), rows):
         pass
 
@@ -160,7 +165,7 @@ class _LogBuffers:
         self._decisions: list[list[pa.Table]] = [[] for _ in contents.files]
         self._varying: list[list[Array]] = [[] for _ in contents.files]
 
-    def fill(self, number: int, path: Path, rows: int) -> None:
+    def fill(self, number: int, path: Location, rows: int) -> None:
         """Read file `number` into its place."""
         schema = events_schema(self._contents)
         if not self._contents.recorded_propensity:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,12 @@ from topstory.events.columns.pools import PoolTable
 from topstory.events.columns.profiles import as_profiles
 from topstory.events.columns.visitors import as_visitor_ids
 from topstory.events.folder.contents import ARTICLES, CONTENTS, LogContents
+from topstory.events.folder.location import Location
 from topstory.events.folder.parquet_files import batches, opened
 from topstory.events.folder.schemas import articles_schema, pools_schema, users_schema
 
 
-def read_articles(path: Path, contents: LogContents) -> ArticleTable:
+def read_articles(path: Location, contents: LogContents) -> ArticleTable:
     """`articles.parquet`."""
     width = contents.article_features
     ids: list[str] = []
@@ -57,7 +57,7 @@ def read_articles(path: Path, contents: LogContents) -> ArticleTable:
     return ArticleTable(tuple(ids), None if width is None else features, profiles)
 
 
-def read_pools(path: Path, contents: LogContents, articles: ArticleTable) -> PoolTable:
+def read_pools(path: Location, contents: LogContents, articles: ArticleTable) -> PoolTable:
     """`pools.parquet`."""
     known = string_array(articles.ids)
     offsets = np.zeros(contents.pools + 1, np.int64)
@@ -98,7 +98,7 @@ class UserTable:
     ids: Any = None  # (V,) who it is; None: each row is a visitor of its own
 
 
-def read_users(path: Path, contents: LogContents) -> UserTable:
+def read_users(path: Location, contents: LogContents) -> UserTable:
     """`users.parquet`."""
     users = contents.users or 0
     contexts = np.empty((users, contents.dimension), np.float32)
@@ -125,7 +125,7 @@ def read_users(path: Path, contents: LogContents) -> UserTable:
 
 
 def _read_profiles(
-    path: Path, names: Sequence[str], kinds: Mapping[str, str] | None, rows: int
+    path: Location, names: Sequence[str], kinds: Mapping[str, str] | None, rows: int
 ) -> pa.Table:
     with opened(path, pa.schema([]), rows) as file:
         missing = [name for name in names if name not in file.schema_arrow.names]

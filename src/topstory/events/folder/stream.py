@@ -16,6 +16,7 @@ from topstory.events.columns.arrow_ids import UNKNOWN, as_numpy, id_indices, str
 from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.visitors import check_visitor_numbers
 from topstory.events.folder.contents import ARTICLES, USERS, EventFile, LogContents, read_contents
+from topstory.events.folder.location import Location, location
 from topstory.events.folder.parquet_files import batches
 from topstory.events.folder.read_tables import UserTable, read_articles, read_users
 from topstory.events.folder.schemas import events_schema
@@ -40,7 +41,7 @@ class FileGroup(NamedTuple):
 class RawFolder:
     """A raw log's folder and its table of contents: small enough to send to every worker."""
 
-    folder: Path
+    folder: Location
     contents: LogContents
     article_ids: tuple[str, ...]
 
@@ -50,7 +51,9 @@ class RawFolder:
     ) -> tuple[RawFolder, ArticleTable, UserTable | None]:
         """The folder, its articles, and its users if it has them."""
         # Workers may have another working directory.
-        path = Path(folder).absolute()
+        path = location(folder)
+        if isinstance(path, Path):
+            path = path.absolute()
         contents = read_contents(path)
         articles = read_articles(path / ARTICLES, contents)
         users = None if contents.users is None else read_users(path / USERS, contents)
@@ -94,7 +97,7 @@ def _check_events(
     shown: npt.NDArray[np.int32],
     payoff: npt.NDArray[np.float32],
     batch: Any,
-    path: Path,
+    path: Location,
     start: int,
 ) -> None:
     if shown.min(initial=0) == UNKNOWN:

@@ -36,6 +36,7 @@ from topstory.events.folder.contents import (
     check_replaceable,
     write_contents,
 )
+from topstory.events.folder.location import check_local
 from topstory.events.folder.parquet_files import parquet_writer
 from topstory.events.folder.schemas import (
     articles_schema,
@@ -65,6 +66,7 @@ def write(log: EventLog, folder: str | PathLike[str]) -> None:
         events=len(log),
         files=tuple(EventFile(name, stop - start) for name, start, stop in files),
     )
+    check_local(folder)
     with replaced_folder(Path(folder), check_replaceable) as fresh:
         (fresh / EVENTS).mkdir()
         write_articles(fresh / ARTICLES, log.article_table)

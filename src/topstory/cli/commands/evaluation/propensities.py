@@ -49,7 +49,7 @@ def propensities(
     from topstory.cli.reports.propensities import propensity_report
     from topstory.events.folder.contents import check_replaceable
 
-    if log.resolve() == out.resolve():
+    if Path(log).resolve() == out.resolve():
         raise typer.BadParameter("LOG and OUT must be different folders", param_hint="OUT")
     if out.exists():
         check_replaceable(out)

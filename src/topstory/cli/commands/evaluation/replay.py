@@ -1,6 +1,5 @@
 """`topstory replay`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -166,7 +165,7 @@ def replay(
 
 
 def _replay_by_dr_ns(
-    log: Path, policies: dict[str, dict[str, float]], quantile: float, seed: int, json: bool
+    log: str, policies: dict[str, dict[str, float]], quantile: float, seed: int, json: bool
 ) -> None:
     import topstory as ts
     from topstory.cli.output.consoles import print_json, stderr_console, stdout_console

@@ -32,15 +32,15 @@ def study(
         ),
     ] = "demo",
     tuning: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="LOG", help="Your own log for tuning the parameters."),
     ] = None,
     evaluation: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="LOG", help="Your own log for evaluating the policies."),
     ] = None,
     exploration: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="LOG",
             help="Your own log of random exploration, for the offsets of warm policies, and for "

@@ -20,7 +20,7 @@ features = typer.Typer(
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="File of the feature model.")]
 RawLog = Annotated[
-    Path, typer.Argument(metavar="RAWLOG", help="Folder of a log with raw profiles.")
+    str, typer.Argument(metavar="RAWLOG", help="Folder of a log with raw profiles, or its URL.")
 ]
 
 
@@ -236,7 +236,7 @@ for command in (fit, apply, show):
 
 
 def _chosen(
-    template: "FeatureBuilder", rawlog: Path, policy: str | None
+    template: "FeatureBuilder", rawlog: str, policy: str | None
 ) -> tuple["FeatureBuilder", tuple["TriedMethod", ...]]:
     """The best method's builder, and what was tried."""
     import topstory as ts

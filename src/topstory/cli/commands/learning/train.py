@@ -92,7 +92,7 @@ def train(
         )
     check_exploration_options([name], warm_from, prior)
     builder = None if features is None else ts.FeatureBuilder.load(features)
-    source: Path | ts.EventLog = log
+    source: str | ts.EventLog = log
     known = None if prior is None else ts.Prior.load(prior)
     given = {} if known is None else {"prior": known}
     if needs_exploration([name], known):

@@ -32,7 +32,7 @@ def split(
     from topstory.cli.reports.split import PartReport, SplitReport
     from topstory.events.folder.contents import check_replaceable
 
-    places = [path.resolve() for path in (log, first, second)]
+    places = [Path(path).resolve() for path in (log, first, second)]
     if len(set(places)) < 3:
         raise typer.BadParameter(
             "LOG, OUT1 and OUT2 must be three different folders", param_hint="OUT2"
