@@ -27,6 +27,7 @@ from benchmarks import (
     memory,
     off_policy,
     overload,
+    pages,
     policies,
     replay,
     serving,
@@ -58,6 +59,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "serve": serving.run,
     "workers": workers.run,
     "overload": overload.run,
+    "pages": pages.run,
     "hops": hops.run,
 }
 RESULTS = ROOT / ".cache" / "bench" / "results.json"

@@ -55,7 +55,7 @@ def main() -> None:
                 say(f"{number + 1} of {given.rounds}: {name}")
                 pair = [ours[which], theirs[which]]
                 order = (1, 0) if number % 2 else (0, 1)  # who goes first alternates
-                each = {place: _driven(pair[place], what, given.seconds) for place in order}
+                each = {place: driven(pair[place], what, given.seconds) for place in order}
                 if number >= 0:
                     found[name].append(tuple(map(truediv, each[0], each[1])))
     say("")
@@ -63,10 +63,10 @@ def main() -> None:
     console.print("This version divided by the other: median of the pairs, with 95 % intervals")
     for name, ratios in found.items():
         rates, cpus = zip(*ratios, strict=True)
-        console.print(f"  {name:24} requests/s {_middle(rates)}   CPU a request {_middle(cpus)}")
+        console.print(f"  {name:24} requests/s {middle(rates)}   CPU a request {middle(cpus)}")
 
 
-def _driven(target: Target, what: str, seconds: float) -> tuple[float, float]:
+def driven(target: Target, what: str, seconds: float) -> tuple[float, float]:
     """Requests a second, and the server's CPU seconds for one of them."""
     requests = requests_for(what, target.port, target.key, seconds)
     before = target.cpu
@@ -96,7 +96,7 @@ def _services(stack: ExitStack, folder: Path, python: str | None) -> dict[str, T
     return found
 
 
-def _middle(ratios: Sequence[float]) -> str:
+def middle(ratios: Sequence[float]) -> str:
     """The median, and the order statistics that enclose the true one with 95 %."""
     ordered = sorted(ratios)
     low = int(binom.ppf(0.025, len(ordered), 0.5)) - 1

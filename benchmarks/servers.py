@@ -91,9 +91,17 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def service(
-    stack: ExitStack, folder: Path, decisions: str, workers: int = 1, python: str | None = None
+    stack: ExitStack,
+    folder: Path,
+    decisions: str,
+    workers: int = 1,
+    python: str | None = None,
+    more: str = "",
 ) -> Target:
-    """The demo's twenty articles; `python`: of the version to run, if it is not this one."""
+    """The demo's twenty articles; `python`: of the version to run, if it is not this one.
+
+    `more`: sections of the configuration.
+    """
     key, digest = new_key()
     folder.mkdir()
     config = folder / "topstory.toml"
@@ -101,7 +109,7 @@ def service(
         f'port = 0\ndata = "{folder / "data"}"\nlog_level = "warning"\ndemo = true\n'
         f"workers = {workers}\n"
         f'[journal]\ndecisions = "{decisions}"\n[limits]\nburst = 1000000\n'
-        f'[[keys]]\nname = "all"\nsha256 = "{digest}"\n'
+        f'[[keys]]\nname = "all"\nsha256 = "{digest}"\n{more}'
     )
     command = [python or sys.executable, "-m", "topstory.cli", "serve", "--config", str(config)]
     return started(stack, command, key)

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from playwright.sync_api import Page
 from tests.report.browser import chromium
 
 IMAGES = Path(__file__).parents[1] / "images"
@@ -18,7 +19,7 @@ COMMAND = (sys.executable, "-m", "topstory.cli", "demo", "--live", "--no-browser
 
 
 def main() -> None:
-    """Write docs/images/live.png and studio-articles.png."""
+    """Write docs/images/live.png, studio-articles.png, studio-what-if.png and why.png."""
     process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -33,13 +34,38 @@ def main() -> None:
             page.frame_locator("iframe").first.locator("nav.people a").nth(2).click()
             page.wait_for_timeout(2500)
             page.screenshot(path=IMAGES / "live.png")
-            page.set_viewport_size({"width": 1280, "height": 1000})
+            page.set_viewport_size({"width": 1280, "height": 900})
             page.goto(f"{url}/studio/articles")
             page.wait_for_selector("#articles tbody tr")
             page.screenshot(path=IMAGES / "studio-articles.png")
+            _why(page, url)
+            _what_if(page, url)
     finally:
         process.terminate()
         process.wait(30)
+
+
+def _why(page: Page, url: str) -> None:
+    """The drawer of somebody who is in deployment, and so gets what the model likes best."""
+    for _ in range(50):
+        page.goto(f"{url}/?as=1&new")
+        page.click("#why-open")
+        page.wait_for_selector("#why .why")
+        if page.locator("#why .tag.deployment").count():
+            break
+    page.wait_for_timeout(500)
+    page.screenshot(path=IMAGES / "why.png")
+
+
+def _what_if(page: Page, url: str) -> None:
+    """Other policies, evaluated on the visits so far."""
+    page.set_default_timeout(300_000)  # its process has the lowest priority
+    page.goto(f"{url}/studio/policy")
+    page.wait_for_selector("#choices li")
+    page.click("#start")
+    page.locator("#result svg").wait_for()
+    page.wait_for_timeout(500)
+    page.locator("section:has(#what-if-title)").screenshot(path=IMAGES / "studio-what-if.png")
 
 
 if __name__ == "__main__":

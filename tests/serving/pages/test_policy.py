@@ -48,18 +48,35 @@ def test_what_if_ends_with_a_chart_and_promote_and_revert_change_the_policy(
         before = client.call("policy", pool="front")
         page = visit.sign_in(paged.key, "/studio/policy")
         page.set_default_timeout(120_000)  # a process of its own, at the lowest priority
-        page.wait_for_selector("#choices input")
-        page.evaluate("document.querySelectorAll('#choices input').forEach(e => e.checked = false)")
-        for name in ("ucb", "random"):
-            page.check(f"#choices input[name={name}]")
+        rows = page.locator("#choices li")
+        rows.first.wait_for()
+        assert "decides now" in rows.first.inner_text()
+        now = [before.policy.parameters[name] for name in ("alpha", "ridge", "shared_ridge")]
+        fields = rows.first.locator("input")
+        assert [float(fields.nth(place).input_value()) for place in range(3)] == now
+        for _ in range(rows.count() - 1):
+            rows.last.locator(".close").click()
+        rows.first.locator("select").select_option("ucb")
+        rows.first.locator("input").fill("-1")
+        page.evaluate("document.querySelector('#try').noValidate = true")
         page.click("#start")
-        page.wait_for_selector("#doing progress")
-        page.wait_for_selector("#result svg circle.mean")
-        assert page.locator("#result svg circle.mean").count() == 2
-        page.click("#result button:has-text('Promote ucb')")
+        page.wait_for_selector("#doing .problem:has-text('alpha must be >= 0')")
+        rows.first.locator("input").fill("0.7")
+        page.click("#more")
+        rows.last.locator("select").select_option("random")
+        for method in ("replay", "evaluate"):
+            page.check(f"#try input[value={method}]")
+            page.click("#start")
+            page.wait_for_selector("#doing progress")
+            page.wait_for_selector("#result svg circle.mean")
+            assert page.locator("#result svg circle.mean").count() == 2
+            assert page.locator("#result svg line.range").count() == 2
+            assert ("Replay:" in page.inner_text("#result")) == (method == "replay")
+        page.click("#result button:has-text('Promote ucb, α 0.7')")
         page.wait_for_selector("#history td:has-text('promoted')")
         promoted = client.call("policy", pool="front")
         assert (promoted.policy.model, before.policy.model) == ("context-free", "hybrid")
+        assert promoted.policy.parameters["alpha"] == 0.7
         page.click("#revert")
         page.wait_for_selector("#history td:has-text('reverted')")
         assert client.call("policy", pool="front").policy == before.policy

@@ -19,7 +19,7 @@ from topstory.report import Number
 from topstory.report.records import RECOMMENDED
 from topstory.studies.report.advice import advice, cost, days, edge
 from topstory.studies.report.candidates import Candidate, Candidates, best, without_luck
-from topstory.studies.report.summary import _exploration
+from topstory.studies.report.summary import _exploration, _not_the_first
 
 POLICIES = ("egreedy", "ucb", "egreedy-disjoint", "linucb-disjoint", "linucb-hybrid")
 
@@ -164,6 +164,12 @@ def test_the_picture_and_the_sentences_are_one_answer() -> None:
     answer, top = report.answer, found.advised()
     assert report.summary[:3] == answer.sentences
     assert answer.recommended == top.policy
+    first = answer.dots[0].policy == top.policy
+    assert ("in the picture" in "\n".join(report.summary)) == (not first)
+    for each in found.at(1.0):  # whichever were recommended
+        said = "".join(_not_the_first(found.at(1.0), each))
+        assert bool(said) == (each.policy != answer.dots[0].policy and each.beats_random)
+        assert not said or said.startswith(f"{answer.dots[0].name} stands above {each.name} in")
     assert [dot.mark for dot in answer.dots].count(RECOMMENDED) == 1
     values = [dot.value.value or 0 for dot in answer.dots]
     assert values == sorted(values, reverse=True)

@@ -8,6 +8,8 @@ from msgspec import Meta
 
 from topstory.serving.config.section import Positive, Section
 
+Web = Annotated[str, Meta(pattern=r"^https?://")]
+
 
 class PersonaConfig(Section, frozen=True):
     """A visitor to try the page `/` as."""
@@ -44,6 +46,13 @@ class PagesConfig(Section, frozen=True):
         tuple[PersonaConfig, ...],
         Meta(description="`[[pages.personas]]`: visitors to try the page `/` as"),
     ] = ()
+    docs: Annotated[
+        Web | None,
+        Meta(
+            description="where this documentation is published: the studio then links to its "
+            "pages. Not set: it names them",
+        ),
+    ] = None
     simulated: Annotated[
         bool,
         Meta(description="set by `topstory demo --live`: visitors are simulated, and report truth"),

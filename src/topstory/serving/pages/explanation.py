@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING, UNIFORM
 from topstory.kernels.compilation import Floats
 from topstory.serving.api.messages import BUCKETS, Bucket
+from topstory.serving.journal.records import Decided
 from topstory.serving.state.decider import Decider
+from topstory.serving.state.levers import STORY, Plan
 from topstory.serving.state.pool import Pool
 
 LISTED = 12  # articles in an explanation
+Lever = Literal["pin", "boost", "limit"]
+Bools = NDArray[np.bool_]
+NO_LEVERS = Plan({}, {}, {}, ())
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -26,6 +33,8 @@ class Candidate(msgspec.Struct, frozen=True):
     estimate: float  # of the payoff
     bonus: float | None  # for being uncertain; None: nothing is known, it comes first
     chances: dict[Bucket, float]  # of being chosen, by bucket
+    boost: float = 1.0  # by an editor: what its estimate is multiplied by
+    held: bool = False  # by an editor's limit, from this visit
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -47,36 +56,56 @@ class Explanation(msgspec.Struct, frozen=True):
     rest: float  # of the lead: what does not depend on the visitor
     candidates: tuple[Candidate, ...]
     articles: int
+    lever: Lever | None = None  # an editor's, that decided
+
+
+class Visit(NamedTuple):
+    """A decision that was made, as far as an explanation needs it; or one that could be."""
+
+    bucket: int = DEPLOYMENT
+    article: str | None = None  # None: the likeliest one
+    pinned: bool | None = None  # None: if there is a pin now
+    withheld: tuple[str, ...] = ()  # by limits
+
+
+ANY = Visit()
+
+
+def visit_of(decided: Decided) -> Visit:
+    """What the journal knows of a decision."""
+    return Visit(decided.bucket, decided.article, decided.pinned, decided.withheld)
 
 
 def explain(
-    decider: Decider,
-    user: Sequence[float],
-    at: int,
-    names: Sequence[str],
-    bucket: int = DEPLOYMENT,
-    article: str | None = None,
+    decider: Decider, user: Sequence[float], at: int, names: Sequence[str], visit: Visit = ANY
 ) -> Explanation:
-    """Explain a choice by the model as it is now; without an `article`, the likeliest one."""
+    """Explain a choice by the model and the levers as they are now."""
     pool, policy = decider.pool, decider.pool.policy
-    ids = list(decider.pool.listing(at).ids)
-    if article is not None and article not in ids:
-        if article not in pool.articles:
-            raise KeyError(article)
-        ids.append(article)
+    bucket, article, _, withheld = visit
+    listing = pool.listing(at)
+    if article is not None and article not in pool.articles:
+        raise KeyError(article)
+    beside = (*withheld, *(() if article is None else (article,)))
+    ids = list(dict.fromkeys((*listing.ids, *(each for each in beside if each in pool.articles))))
     if not ids:
         raise KeyError("no article can be shown now")
     estimates, widths = policy.estimates(user, ids), policy.widths(user, ids)
-    bonuses = policy.explorer.scores(estimates, widths) - estimates
-    chances = _chances(decider, user, ids, estimates)
-    by = estimates if bucket == DEPLOYMENT else estimates + bonuses
+    plan = listing.plan or NO_LEVERS
+    expected = plan.boosted(tuple(ids), estimates)
+    scores = policy.explorer.scores(expected, widths)
+    left = np.array([each not in withheld or each == article for each in ids])
+    pin = _pinned(visit, plan, ids)
+    chances = _chances(decider, expected, widths, left, pin)
+    by = expected if bucket == DEPLOYMENT else scores
     order = [int(place) for place in np.argsort(-by, kind="stable")]
-    first = order[0] if article is None else ids.index(article)
+    likeliest = next(place for place in order if left[place]) if pin is None else pin
+    first = likeliest if article is None else ids.index(article)
     second = next((place for place in order if place != first), None)
 
     def candidate(place: int) -> Candidate:
         return _candidate(
-            pool, ids[place], float(estimates[place]), float(bonuses[place]), chances[:, place]
+            *(pool, ids[place], float(estimates[place]), float((scores - expected)[place])),
+            *(chances[:, place], plan.factors.get(ids[place], 1.0), not left[place]),
         )
 
     listed = tuple(candidate(place) for place in order[:LISTED])
@@ -86,31 +115,70 @@ def explain(
     lead = float(estimates[first] - estimates[second])
     reasons = _reasons(pool, user, [ids[first], ids[second]], names, lead)
     rest = lead - sum(reason.adds for reason in reasons)
+    lever: Lever | None = None if pin is None or bucket == UNIFORM else "pin"
+    if pin is None and bucket != UNIFORM:
+        plain = estimates if bucket == DEPLOYMENT else policy.explorer.scores(estimates, widths)
+        lever = _decisive(first, order[0], int(np.argmax(np.where(left, plain, -np.inf))), left)
     return Explanation(
-        BUCKETS[bucket], chosen, candidate(second), lead, reasons, rest, listed, len(ids)
+        *(BUCKETS[bucket], chosen, candidate(second), lead, reasons, rest, listed, len(ids)), lever
     )
 
 
-def _chances(decider: Decider, user: Sequence[float], ids: list[str], estimates: Floats) -> Floats:
-    """(buckets, articles)."""
-    count = len(estimates)
-    chances = np.zeros((len(BUCKETS), count))
+def _pinned(visit: Visit, plan: Plan, ids: list[str]) -> int | None:
+    """The place of the article that is pinned to the story's slot."""
+    article = plan.pins.get(STORY) if visit.pinned is None else None
+    if visit.pinned:
+        article = visit.article
+    return ids.index(article) if article in ids else None
+
+
+def _decisive(first: int, best: int, unboosted: int, left: Bools) -> Lever | None:
+    """The lever, if any, without which another article would have come first.
+
+    >>> _decisive(0, 0, 1, np.array([True, True]))
+    'boost'
+    >>> _decisive(1, 0, 1, np.array([False, True]))
+    'limit'
+    """
+    if first == best != unboosted:
+        return "boost"
+    return None if left[best] else "limit"
+
+
+def _chances(
+    decider: Decider, expected: Floats, widths: Floats, left: Bools, pin: int | None
+) -> Floats:
+    """(buckets, articles), of those that are left."""
+    chances = np.zeros((len(BUCKETS), len(expected)))
     policy = decider.pool.policy
-    chances[LEARNING] = policy.probabilities(user, ids)
-    best = estimates == estimates.max()
+    chances[UNIFORM, left] = 1 / left.sum()
+    if pin is not None:
+        chances[[LEARNING, DEPLOYMENT], pin] = 1.0
+        return chances
+    chances[LEARNING, left] = policy.explorer.probabilities(
+        expected[left], widths[left], policy.trials
+    )
+    best = left & (expected == expected[left].max())
     chances[DEPLOYMENT] = best / best.sum()
-    chances[UNIFORM] = 1 / count
     return chances
 
 
 def _candidate(
-    pool: Pool, article: str, estimate: float, bonus: float, chances: Floats
+    pool: Pool,
+    article: str,
+    estimate: float,
+    bonus: float,
+    chances: Floats,
+    boost: float,
+    held: bool,
 ) -> Candidate:
     facts = pool.articles[article].facts
     return Candidate(
         *(article, facts.title or article, facts.picture, estimate),
         bonus=bonus if isfinite(bonus) else None,
         chances={name: float(chances[place]) for place, name in enumerate(BUCKETS)},
+        boost=boost,
+        held=held,
     )
 
 

@@ -14,7 +14,8 @@ from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import Acknowledged, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.config.schema import KeyConfig
 from topstory.serving.journal.clock import as_datetime
-from topstory.serving.pages.explanation import Explanation, explain
+from topstory.serving.journal.records import Decided
+from topstory.serving.pages.explanation import Explanation, explain, visit_of
 from topstory.serving.pages.lookup import decision_of
 from topstory.serving.pages.names import Names
 from topstory.serving.pages.rendering import data, page
@@ -95,17 +96,13 @@ class Today:
         """Why this story: by the model as it is now."""
         self._spend()
         found = await decision_of(self._service, _decision_id(request))
-        return data(
-            self._explained(found.decided.user, found.decided.bucket, found.decided.article)
-        )
+        return data(self._explained(found.decided))
 
-    def _explained(self, user: bytes, bucket: int, article: str) -> Explanation:
-        decider = self._service.decider(self._pool)
+    def _explained(self, decided: Decided) -> Explanation:
+        decider, now = self._service.decider(self._pool), self._service.clock.now()
+        user = context(decided.user).tolist()
         try:
-            return explain(
-                *(decider, context(user).tolist(), self._service.clock.now()),
-                *(self._names.segments, bucket, article),
-            )
+            return explain(decider, user, now, self._names.segments, visit_of(decided))
         except KeyError:
             raise ApiError(410, "gone", "the story was taken off the page since") from None
 

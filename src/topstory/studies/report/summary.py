@@ -29,6 +29,7 @@ from topstory.studies.report.candidates import (
     explorer_pairs,
     significant,
     value,
+    without_luck,
 )
 
 
@@ -41,6 +42,7 @@ def summary(
     return tuple(
         sentence
         for sentences in (
+            _not_the_first(most, top),
             edge(top),
             cost(top),
             truth(top, most),
@@ -53,6 +55,19 @@ def summary(
             _lifted(most, scatters),
         )
         for sentence in sentences
+    )
+
+
+def _not_the_first(all_data: Sequence[Candidate], top: Candidate) -> Iterator[str]:
+    """Why the recommended policy is not the one that the picture shows first, if it is not."""
+    honest = without_luck(all_data)
+    first = max(all_data, key=lambda each: value(honest[each]))
+    if first is top or not top.beats_random:
+        return
+    yield (
+        f"{first.name} stands above {top.name} in the picture, by no more than may be chance. "
+        f"{top.name} is recommended because of all that may be the best it earns most over all "
+        "data sizes and both buckets: a site always has new articles, of which it knows little."
     )
 
 

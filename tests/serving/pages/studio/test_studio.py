@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Response
+from playwright.sync_api import Browser, Response, Route
 from tests.serving.pages.browsing import WIDTHS, overflow, shifted, visiting
 from tests.serving.processes import Served, eventually
 
@@ -89,6 +90,28 @@ def test_an_editor_adds_an_article_it_is_shown_to_somebody_and_retired(
         page.wait_for_selector("#none:has-text('No article matches')")
 
 
+def test_a_table_of_10_000_articles_draws_one_page_at_a_time(
+    browser: Browser, paged: Served
+) -> None:
+    """The service's own rows, as of a pool with 400 pages of them."""
+
+    def crowded(route: Route) -> None:
+        found = route.fetch().json()
+        number = int(parse_qs(urlsplit(route.request.url).query)["page"][0])
+        found |= {"all": 10_000, "total": 10_000, "pages": 400, "page": number}
+        route.fulfill(json=found)
+
+    with visiting(browser, paged) as visit:
+        visit.page.route("**/studio/data/articles*", crowded)
+        page = visit.sign_in(paged.key, "/studio/articles")
+        page.wait_for_selector("#count:has-text('10,000 articles')")
+        for number in (2, 3):
+            page.click("#forth")
+            page.wait_for_selector(f"#page:has-text('{number} / 400')")
+            assert page.locator("#articles tbody tr").count() <= 25
+        visit.page.unroute_all(behavior="wait")
+
+
 def test_a_pin_holds_until_it_is_undone_and_says_what_it_costs(
     browser: Browser, paged: Served
 ) -> None:
@@ -111,6 +134,12 @@ def test_a_pin_holds_until_it_is_undone_and_says_what_it_costs(
         page.click("#levers-save")
         page.wait_for_selector("#articles .tag.lever:has-text('pinned')")
         page.wait_for_selector("#articles .levers:has-text('in 1,000 visits')")
+        page.goto("/studio/visitors")
+        page.wait_for_selector("#answer .lead:has-text('An editor pinned it')")
+        page.wait_for_selector("#answer .tag.lever:has-text('pinned')")
+        page.goto("/studio/articles")
+        page.fill("#search", article)
+        page.wait_for_selector("#count:has-text('1 of')")
         held = [client.decide(user) for _ in range(100)]
         assert {each.article for each in held if each.bucket != "uniform"} == {article}
         (view,) = client.levers("front")

@@ -71,10 +71,12 @@ class Process:
         return self.returncode
 
 
-def tried(found: Site, process: Process, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def tried(
+    found: Site, process: Process, monkeypatch: pytest.MonkeyPatch, **options: Any
+) -> dict[str, Any]:
     """What the page says once it is over."""
     monkeypatch.setattr(asyncio, "create_subprocess_exec", process.start)
-    began = found.post(PATH, "promote", json=ASKED)
+    began = found.post(PATH, "promote", json=ASKED | options)
     assert (began.status_code, began.json()["state"]) == (200, "running")
     for _ in range(100):
         state = found.get(PATH, "read").json()
@@ -91,7 +93,7 @@ def test_a_trial_judges_every_candidate_and_what_it_trained_can_be_promoted(
     assert (state["state"], state["pool"], state["events"]) == ("done", "front", 800)
     assert state["ctr"] == pytest.approx(200 / 800)
     labels = [(each["place"], each["label"]) for each in state["candidates"]]
-    assert labels == [(0, "ucb (alpha 0.5)"), (1, "random")]
+    assert labels == [(0, "ucb, α 0.5"), (1, "random")]
     for each in state["candidates"]:
         low, high = each["interval"]
         assert low <= each["value"] <= high
@@ -113,6 +115,29 @@ def test_a_trial_judges_every_candidate_and_what_it_trained_can_be_promoted(
     assert demo.get(policy, "read").json()["policy"] == before["policy"]
     wrong = demo.ask("PUT", policy, "promote", json={"policy": "bm90IGEgcG9saWN5"})
     assert wrong.status_code == 422
+
+
+def test_a_replay_judges_policies_that_learn_as_they_go(
+    demo: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tried(demo, Process(), monkeypatch, method="replay")
+    assert (state["state"], state["method"]) == ("done", "replay")
+    for each in state["candidates"]:
+        # 20 articles: a replay retains one visit in 20 of those that rejection leaves.
+        assert 0 < each["judged"] < state["events"] / 10
+        low, high = each["interval"]
+        assert low <= each["value"] <= high
+        assert each["logged"] == pytest.approx(state["ctr"])
+        assert each["trained"] == 0
+    assert demo.get(f"{PATH}/policy?place=1", "promote").status_code == 200
+
+
+def test_the_form_begins_with_the_policy_in_use_and_only_what_can_be_tried(demo: Site) -> None:
+    found = demo.get(PATH, "read").json()
+    assert found["now"]["name"] == "linucb-hybrid"
+    for name, each in found["choices"].items():
+        body = {number["name"]: number["value"] for number in each["numbers"]}
+        what_if.check(Candidate(name, body))  # every default is a value that it takes
 
 
 async def _no_memory(*command: str, **options: Any) -> Process:

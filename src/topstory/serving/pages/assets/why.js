@@ -8,8 +8,18 @@ const BUCKETS = {
   uniform: "This visit is in the uniform bucket: it gets a story at random, so that the others can be compared with chance.",
 };
 
+// What an editor's lever did, and what the model would have done without it.
+function leverWords({ article, runner_up: other, candidates, lead, lever }) {
+  const model = `The model expects ${percent(article.estimate)} clicks of this one, and ${percent(other.estimate)} of “${other.title}”`;
+  if (lever === "pin") return `An editor pinned it here, so it is shown whatever the model expects. ${model}${lead < 0 ? ", which it would have shown" : ": it might have come first anyway"}.`;
+  if (lever === "boost") return `An editor's boost, ×${article.boost}, put it first. ${model}.`;
+  const held = candidates.find((each) => each.held);
+  return `“${held.title}” has the better estimate, ${percent(held.estimate)}, but an editor's limit held it back from this visit. Of the others this one comes first: ${percent(article.estimate)}.`;
+}
+
 export function whyWords(why) {
   const { article, runner_up: other, bucket } = why;
+  if (why.lever && other) return leverWords(why);
   if (bucket === "uniform") return `It was drawn at random among ${why.articles} stories. For this visitor the model expects ${percent(article.estimate)} clicks of it.`;
   if (!other) return "It is the only story that can be shown.";
   const ahead = why.lead >= 0;
@@ -30,8 +40,13 @@ export function whyView(why) {
         s("rect", { x: adds < 0 ? 42 - width : 42, y: 2, width, height: 8, rx: 2, class: adds < 0 ? "minus" : "plus" })),
       h("span", { class: "r" }, `${adds < 0 ? "−" : "+"}${(100 * Math.abs(adds)).toFixed(2)}`));
   };
+  const tags = (each) => [
+    why.lever === "pin" && each.id === why.article.id ? "pinned" : null,
+    each.boost === 1 ? null : `boost ×${each.boost}`,
+    each.held ? "held back" : null,
+  ].filter(Boolean).map((words) => h("span", { class: "tag lever" }, words));
   const row = (each) => h("tr", { class: each.id === why.article.id ? "first" : null },
-    h("td", null, each.title),
+    h("td", null, each.title, tags(each)),
     h("td", { class: "r" }, percent(each.estimate)),
     h("td", { class: "r" }, each.bonus === null ? "unknown" : `+${percent(each.bonus)}`),
     h("td", { class: "r" }, percent(each.chances[why.bucket], 0)));

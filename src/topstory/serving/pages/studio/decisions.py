@@ -7,7 +7,8 @@ from typing import Any
 from topstory.serving.api.messages import BUCKETS
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.journal import Found
-from topstory.serving.pages.explanation import Explanation, explain
+from topstory.serving.journal.records import Decided
+from topstory.serving.pages.explanation import Explanation, explain, visit_of
 from topstory.serving.service.service import Service
 from topstory.serving.state.pool import context
 
@@ -19,19 +20,17 @@ def describe_decision(service: Service, found: Found, segments: tuple[str, ...])
     decider = service.decider(decided.pool)
     try:
         why: Explanation | None = explain(
-            *(decider, user, service.clock.now(), segments),
-            *(decided.bucket, decided.article),
+            decider, user, service.clock.now(), segments, visit_of(decided)
         )
     except KeyError:
         why = None
-    known = decider.pool.articles.get(decided.article)
     return {
         "number": found.number,
         "at": as_datetime(found.at),
         "expires": as_datetime(decided.expires),
         "pool": decided.pool,
         "article": decided.article,
-        "title": "" if known is None else known.facts.title,
+        "title": _title(service, decided),
         "bucket": BUCKETS[decided.bucket],
         "propensity": decided.propensity,
         "bucket_propensity": decided.bucket_propensity or None,
@@ -58,8 +57,14 @@ def recent_decisions(service: Service, pool: str, count: int = 20) -> list[dict[
             "number": each.number,
             "at": as_datetime(each.at),
             "article": each.decided.article,
+            "title": _title(service, each.decided),
             "bucket": BUCKETS[each.decided.bucket],
             "payoff": each.payoff,
         }
         for each in service.recent.newest(count, pool)
     ]
+
+
+def _title(service: Service, decided: Decided) -> str:
+    known = service.decider(decided.pool).pool.articles.get(decided.article)
+    return "" if known is None else known.facts.title

@@ -28,7 +28,7 @@ from topstory.serving.pages.studio.gate import COOKIE
 from topstory.serving.pages.studio.health import health
 from topstory.serving.pages.studio.snapshot import Snapshots
 from topstory.serving.pages.studio.visitors import segments
-from topstory.serving.pages.studio.what_if import WhatIf, WhatIfRequest, choices
+from topstory.serving.pages.studio.what_if import WhatIf, WhatIfRequest, choices, present
 from topstory.serving.security.api_keys import Key, Keys
 from topstory.serving.security.sessions import Sessions
 from topstory.serving.service.inputs import context_of
@@ -118,6 +118,7 @@ class Studio:
             "context": self._service.config.context,
             "simulated": self._service.config.pages.simulated,
             "today": self._service.config.pages.today,
+            "docs": self._service.config.pages.docs,
         }
 
     # -- sessions --
@@ -186,7 +187,7 @@ class Studio:
         )
         try:
             decider = service.decider(pool)
-            return explain(decider, user, service.clock.now(), self._names.segments, DEPLOYMENT)
+            return explain(decider, user, service.clock.now(), self._names.segments)
         except KeyError:
             raise ApiError(409, "no_article", "no article can be shown now") from None
 
@@ -217,11 +218,11 @@ class Studio:
 
     def choices(self, request: Request, pool: str) -> Any:
         """What can be tried instead, and how far a trial is."""
-        config = self._service.config.policy_of(pool)
-        return {"choices": choices(), "now": config.name, **self._what_if.state}
+        now = present(self._service.decider(pool).pool.policy)
+        return {"choices": choices(), "now": now, **self._what_if.state}
 
     async def try_policies(self, request: Request, pool: str) -> Any:
-        """Evaluate other policies on the journal."""
+        """Evaluate or replay other policies on the journal."""
         body = await read_body(request.scope, request.receive, 100_000)
         return self._what_if.start(pool, decoded(msgspec.json.Decoder(WhatIfRequest), body))
 

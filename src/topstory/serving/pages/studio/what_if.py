@@ -1,4 +1,4 @@
-"""The studio's *what if*: one evaluation at a time, in a process that can be cancelled."""
+"""The studio's *what if*: one trial at a time, in a process that can be cancelled."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import shutil
 import tempfile
 from base64 import b64encode
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from topstory.policies.registry import NUMBERS, REGISTRY
+from topstory.policies.entries import PolicyEntry
+from topstory.policies.policy import Policy
+from topstory.policies.registry import REGISTRY
 from topstory.policies.registry import policy as policy_called
 from topstory.serving import child_process
 from topstory.serving.api.errors import ApiError
 from topstory.serving.config.schema import SERVED, Config
-from topstory.serving.pages.studio.what_if_process import Candidate, Question
+from topstory.serving.pages.studio.what_if_process import Candidate, Method, Question
 
 MODULE = "topstory.serving.pages.studio.what_if_process"
 MAX_LINE = 1_000_000  # bytes
@@ -26,9 +29,10 @@ MAX_CANDIDATES = 12
 
 
 class WhatIfRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The policies to try."""
+    """The policies to try, and how."""
 
     candidates: Annotated[tuple[Candidate, ...], Meta(min_length=1, max_length=MAX_CANDIDATES)]
+    method: Method = "evaluate"
 
 
 class WhatIf:
@@ -45,11 +49,13 @@ class WhatIf:
         if self._task is not None and not self._task.done():
             raise ApiError(409, "busy", "another evaluation is under way: wait, or cancel it")
         for candidate in request.candidates:
-            _check(candidate)
+            check(candidate)
         self._forget()
         self._folder = Path(tempfile.mkdtemp(prefix="topstory-what-if-"))
         where = self._config.journal.url or self._config.data
-        question = Question(where, pool, request.candidates, str(self._folder))
+        question = Question(
+            *(where, pool, request.candidates, str(self._folder)), method=request.method
+        )
         self.state = {"state": "running", "pool": pool, "doing": "starting", "done": 0.0}
         self._task = asyncio.create_task(self._run(question))
         return self.state
@@ -89,6 +95,8 @@ class WhatIf:
             message = f"the evaluation could not be started: {error.strerror}"
             self.state = {"state": "failed", **pool, "message": message}
             return
+        message = "the evaluation ended without an answer: the service's log says why"
+        ended: dict[str, Any] = {"state": "failed", **pool, "message": message}
         try:
             assert process.stdin is not None
             assert process.stdout is not None
@@ -97,19 +105,18 @@ class WhatIf:
             while line := await process.stdout.readline():
                 said = msgspec.json.decode(line)
                 if "result" in said:
-                    self.state = {"state": "done", **pool, **said["result"]}
-                elif "error" in said:
-                    self.state = {"state": "failed", **pool, "message": said["error"]}
-                else:
-                    self.state = {"state": "running", **pool, **said}
-            if self.state["state"] == "running":
-                message = "the evaluation ended without an answer: the service's log says why"
-                self.state = {"state": "failed", **pool, "message": message}
+                    ended = {"state": "done", **pool, **said["result"]}
+                    break
+                if "error" in said:
+                    ended = {"state": "failed", **pool, "message": said["error"]}
+                    break
+                self.state = {"state": "running", **pool, **said}
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
+        self.state = ended  # once the process has ended: the next one may start at once
 
     def _forget(self) -> None:
         if self._folder is not None:
@@ -117,7 +124,8 @@ class WhatIf:
             self._folder = None
 
 
-def _check(candidate: Candidate) -> None:
+def check(candidate: Candidate) -> None:
+    """Refuse what cannot be tried, before any work is done."""
     if candidate.name not in choices():
         raise ApiError(422, "bad_request", f"there is no policy {candidate.name!r} to evaluate")
     for name in candidate.parameters:
@@ -130,23 +138,57 @@ def _check(candidate: Candidate) -> None:
         raise ApiError(422, "bad_request", str(error)) from None
 
 
+@cache
 def choices() -> dict[str, dict[str, Any]]:
-    """The policies that can be tried: what they are called, and the number that tuning searches.
+    """The policies that can be tried: what they are called, and the numbers that they take.
 
-    >>> choices()["linucb-hybrid"]["tuned"], "omniscient" in choices()
-    ('alpha', False)
+    Not those that start from what an earlier log taught: `topstory train` makes them.
+
+    >>> [each["name"] for each in choices()["linucb-hybrid"]["numbers"]]
+    ['alpha', 'ridge', 'shared_ridge']
+    >>> "omniscient" in choices(), "linucb-hybrid-prior" in choices()
+    (False, False)
     """
     return {
-        name: {
-            "title": entry.paper,
-            "tuned": None if entry.tuned is None else entry.tuned.name,
-            "value": None if entry.tuned is None else _default(entry.tuned.name),
-        }
+        name: {"title": entry.paper, "numbers": _numbers(name, entry)}
         for name, entry in REGISTRY.items()
-        if not entry.model.needs_log and "offset" not in entry.model_parameters
+        if not (entry.model.needs_log or entry.from_prior or "offset" in entry.model_parameters)
     }
 
 
-def _default(parameter: str) -> float:
-    grid = NUMBERS[parameter].grid if parameter in NUMBERS else ()
-    return float(grid[len(grid) // 2]) if grid else 1.0
+def _numbers(name: str, entry: PolicyEntry) -> list[dict[str, Any]]:
+    """Each number that it takes, with its default; what tuning searches comes first."""
+    defaults = numbers_of(policy_called(name))
+    return [
+        {"name": each.name, "symbol": each.symbol or each.name.replace("_", " ")}
+        | {"help": each.help, "value": defaults[each.name]}
+        for each in (*entry.explorer.parameters, *entry.model.parameters)
+        if each.name in SERVED and each.name in defaults
+    ]
+
+
+def numbers_of(policy: Policy) -> dict[str, float]:
+    """The numbers of a policy, by name.
+
+    >>> numbers_of(policy_called("ucb", alpha=0.5))
+    {'alpha': 0.5}
+    """
+    taken = {**policy.model.parameters(), **policy.explorer.parameters()}
+    return {
+        name: float(value)
+        for name, value in taken.items()
+        if name in SERVED and isinstance(value, int | float)
+    }
+
+
+def present(policy: Policy) -> dict[str, Any] | None:
+    """A policy as a candidate; None if it is none that can be tried.
+
+    >>> present(policy_called("linucb-disjoint", alpha=0.5))
+    {'name': 'linucb-disjoint', 'parameters': {'ridge': 1.0, 'alpha': 0.5}}
+    """
+    parts = (policy.model.name, policy.explorer.name)
+    for name in choices():
+        if (REGISTRY[name].model.name, REGISTRY[name].explorer.name) == parts:
+            return {"name": name, "parameters": numbers_of(policy)}
+    return None

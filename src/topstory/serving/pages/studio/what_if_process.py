@@ -11,13 +11,15 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from topstory.evaluation.comparison import LOGGED, compare
 from topstory.evaluation.off_policy.evaluate import evaluate
 from topstory.evaluation.training import train
 from topstory.events import EventLog
+from topstory.policies.registry import NUMBERS, REGISTRY
 from topstory.policies.registry import policy as policy_called
 from topstory.serving.journal.connect import journal_of
 from topstory.serving.upkeep.journal_export import export
@@ -26,6 +28,7 @@ MAX_EVENTS = 300_000  # the last ones
 NICE = 15
 
 Say = Callable[[dict[str, Any]], None]
+Method = Literal["evaluate", "replay"]
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -37,8 +40,13 @@ class Candidate(msgspec.Struct, frozen=True):
     @property
     def label(self) -> str:
         """What it is called on the page."""
-        numbers = ", ".join(f"{key} {value:g}" for key, value in self.parameters.items())
-        return f"{self.name} ({numbers})" if numbers else self.name
+        title = REGISTRY[self.name].paper
+        numbers = (f"{_symbol(key)} {value:g}" for key, value in self.parameters.items())
+        return ", ".join((title, *numbers))
+
+
+def _symbol(parameter: str) -> str:
+    return NUMBERS[parameter].symbol or parameter.replace("_", " ")
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -48,10 +56,11 @@ class Question(msgspec.Struct, frozen=True):
     pool: str
     candidates: tuple[Candidate, ...]
     folder: str
+    method: Method = "evaluate"
 
 
 def answer(question: Question, say: Say) -> None:
-    """Evaluate every candidate on the journal's last events, and train it on all of them."""
+    """Judge every candidate on the journal's last events, and train it on all of them."""
     say({"doing": "reading the journal", "done": 0.0})
     folder = Path(question.folder)
     journal = journal_of(question.journal)
@@ -64,6 +73,7 @@ def answer(question: Question, say: Say) -> None:
         log = log[len(log) - MAX_EVENTS :]
     found: list[dict[str, Any]] = []
     count = len(question.candidates)
+    judge = _replayed if question.method == "replay" else _evaluated
     for place, candidate in enumerate(question.candidates):
 
         def follow(what: str, done: float, total: float, place: int = place) -> None:
@@ -71,21 +81,22 @@ def answer(question: Question, say: Say) -> None:
             say({"doing": question.candidates[place].label, "done": (place + part) / (count + 0.5)})
 
         say({"doing": candidate.label, "done": place / (count + 0.5)})
-        found.append(_tried(candidate, log, follow) | {"place": place})
+        found.append(judge(candidate, log, follow) | {"label": candidate.label, "place": place})
         numbers: dict[str, Any] = dict(candidate.parameters)
         made = policy_called(candidate.name, **numbers)
         trained = train(made, log, held_out=0.0).policy if made.model.learns else made
         trained.save(folder / f"{place}.safetensors")
-    say({"result": {"events": len(log), "ctr": float(log.ctr), "candidates": found}})
+    about = {"method": question.method, "events": len(log), "ctr": float(log.ctr)}
+    say({"result": {**about, "candidates": found}})
 
 
-def _tried(candidate: Candidate, log: EventLog, follow: Callable[..., None]) -> dict[str, Any]:
+def _evaluated(candidate: Candidate, log: EventLog, follow: Callable[..., None]) -> dict[str, Any]:
+    """A policy that learned from the first half and no longer learns, judged on the second."""
     numbers: dict[str, Any] = dict(candidate.parameters)
     judged = evaluate(candidate.name, log, progress=follow, **numbers)
     value = judged[candidate.name]
     interval, lift = value.value.best_interval, value.lift
     return {
-        "label": candidate.label,
         "value": _number(value.value.value),
         "interval": _ends(interval),
         "lift": _number(lift.value),
@@ -95,6 +106,29 @@ def _tried(candidate: Candidate, log: EventLog, follow: Callable[..., None]) -> 
         "cautions": list(value.cautions),
         "judged": judged.events,
         "trained": judged.trained_events,
+    }
+
+
+def _replayed(candidate: Candidate, log: EventLog, follow: Callable[..., None]) -> dict[str, Any]:
+    """A policy that begins with nothing and learns as it goes: what its deployment bucket earns.
+
+    Only visits count at which it would have shown what was shown.
+    """
+    numbers: dict[str, Any] = dict(candidate.parameters)
+    found = compare(candidate.name, log, baseline=LOGGED, progress=follow, **numbers)
+    bucket, lift = found.bucket(candidate.name), found.lift(candidate.name)
+    assert lift is not None  # there is always something logged
+    cautions = ["too few seeds were run to see paths that fail"] if found.too_few_seeds else []
+    return {
+        "value": _number(bucket.weighted_ctr),
+        "interval": _ends(bucket.weighted_interval),
+        "lift": _number(lift.value),
+        "lift_interval": _ends(lift.interval),
+        "logged": float(log.ctr),
+        "effective_events": bucket.trials,
+        "cautions": cautions,
+        "judged": bucket.trials,
+        "trained": 0,
     }
 
 

@@ -70,25 +70,29 @@ export function intervalBar(box, { value, interval, words }) {
 
 // Dots with intervals, one below the other; `reference` is a line across them.
 export function dotChart(box, { rows, reference, format, label }) {
-  const width = Math.max(280, box.clientWidth);
-  const side = Math.min(210, width * 0.42);
-  const step = 34;
-  const height = rows.length * step + 34;
-  const values = rows.flatMap((row) => [row.value, ...(row.interval ?? [])]).filter((v) => v !== null);
-  if (reference) values.push(reference.value);
-  const low = Math.min(...values, 0);
-  const high = Math.max(...values) * 1.06;
-  const X = (at) => side + ((at - low) / (high - low || 1)) * (width - side - 14);
-  box.replaceChildren(s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
-    ticks(low, high, width < 500 ? 3 : 5).map((at) => [
-      s("line", { class: "grid", x1: X(at), x2: X(at), y1: 6, y2: height - 24 }),
-      s("text", { class: "tick", x: X(at), y: height - 8, "text-anchor": "middle" }, format(at))]),
-    reference ? s("line", { class: "zero", x1: X(reference.value), x2: X(reference.value), y1: 0, y2: height - 22 }) : null,
-    rows.map((row, i) => {
-      const at = i * step + 22;
-      return s("g", { class: row.best ? "best" : "" },
-        s("text", { class: "name", x: 0, y: at + 4 }, row.name),
-        row.interval ? s("line", { class: "range", x1: X(row.interval[0]), x2: X(row.interval[1]), y1: at, y2: at }) : null,
-        s("circle", { class: "mean", cx: X(row.value), cy: at, r: row.best ? 6 : 5 }));
-    })));
+  const draw = () => {
+    const width = Math.max(260, box.clientWidth);
+    const narrow = width < 620; // names stand above their dots
+    const side = narrow ? 10 : Math.min(380, 20 + 7 * Math.max(...rows.map((row) => row.name.length)));
+    const step = narrow ? 46 : 34;
+    const height = rows.length * step + 34;
+    const values = rows.flatMap((row) => [row.value, ...(row.interval ?? [])]);
+    if (reference) values.push(reference.value);
+    const low = Math.min(...values, 0);
+    const high = Math.max(...values) * 1.06;
+    const X = (at) => side + ((at - low) / (high - low || 1)) * (width - side - 24);
+    box.replaceChildren(s("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
+      ticks(low, high, narrow ? 4 : 6).map((at) => [
+        s("line", { class: "grid", x1: X(at), x2: X(at), y1: 6, y2: height - 24 }),
+        s("text", { class: "tick", x: X(at), y: height - 8, "text-anchor": X(at) < 22 ? "start" : "middle" }, format(at))]),
+      reference ? s("line", { class: "zero", x1: X(reference.value), x2: X(reference.value), y1: 0, y2: height - 22 }) : null,
+      rows.map((row, i) => {
+        const at = i * step + (narrow ? 36 : 22);
+        return s("g", { class: row.best ? "best" : "" },
+          s("text", { class: "name", x: 0, y: narrow ? at - 13 : at + 4 }, row.name),
+          row.interval ? s("line", { class: "range", x1: X(row.interval[0]), x2: X(row.interval[1]), y1: at, y2: at }) : null,
+          s("circle", { class: "mean", cx: X(row.value), cy: at, r: row.best ? 6 : 5 }));
+      })));
+  };
+  new ResizeObserver(draw).observe(box); // which also calls it now
 }

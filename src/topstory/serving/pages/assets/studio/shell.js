@@ -116,12 +116,16 @@ export function every(seconds, work) {
 
 $("#pool")?.addEventListener("change", (event) => event.target.form.submit());
 
+// A page of the documentation: a link if the service knows where it is published.
+const docs = (page) => (facts.docs ? h("a", { href: facts.docs.replace(/\/*$/, "/") + page }, page.replace(/\/$/, "")) : h("code", null, `docs/${page}`));
+for (const each of document.querySelectorAll("[data-docs]")) each.replaceChildren(docs(each.dataset.docs));
+
 export function alarms(found) {
   const box = $("#alarms");
   const text = JSON.stringify(found);
   if (box.dataset.text === text) return;
   box.dataset.text = text;
-  box.replaceChildren(...found.map((each) => h("p", { class: `alarm ${each.kind}` }, h("strong", null, each.kind === "bad" ? "Alarm" : "Notice"), " ", each.words, " ", h("span", { class: "muted" }, "See ", h("code", null, `docs/${each.page}`)))));
+  box.replaceChildren(...found.map((each) => h("p", { class: `alarm ${each.kind}` }, h("strong", null, each.kind === "bad" ? "Alarm" : "Notice"), " ", each.words, " ", h("span", { class: "muted" }, "See ", docs(each.page)))));
 }
 
-export const factList = (pairs) => h("dl", null, pairs.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", { class: "num" }, value))));
+export const factList = (pairs) => h("dl", null, pairs.map(([name, value, kind]) => h("div", { class: kind }, h("dt", null, name), h("dd", { class: "num" }, value))));
