@@ -61,7 +61,7 @@ class ExactRidge:
         """(K,) estimates and widths."""
         with localcontext(DIGITS):
             if self.lower is None:
-                self.lower = cholesky(self.A)
+                self.lower = cholesky(self.A, self.d, self.d * len(self.places))
             right = np.vstack([self.b, *(exactly(x) @ self.explained(a) for a in pool)]).T
             solved = np.zeros_like(right)
             for i, row in enumerate(self.lower):
@@ -71,12 +71,18 @@ class ExactRidge:
             return (target @ ours).astype(np.float64), np.array(widths).astype(np.float64)
 
 
-def cholesky(A: Exact) -> Exact:
-    """The lower triangle L with LLᵀ = A."""
-    L = np.full_like(A, Decimal(0))
+def cholesky(A: Exact, d: int, own: int) -> Exact:
+    """The lower triangle L with LLᵀ = A.
+
+    The first `own` columns are of articles, d each, which have nothing in common: A and L are 0
+    there, and those zeros are left out.
+    """
+    L, places = np.full_like(A, Decimal(0)), np.arange(len(A))
     for k in range(len(A)):
-        column = A[k:, k] - L[k:, :k] @ L[k, :k]
-        L[k:, k] = column / column[0].sqrt()
+        first = k - k % d if k < own else 0
+        rows = places[(places >= k) & ((places < first + d) | (places >= own))]
+        column = A[rows, k] - L[rows, first:k] @ L[k, first:k]
+        L[rows, k] = column / column[0].sqrt()
     return L
 
 

@@ -277,7 +277,7 @@ def compare(
         log = warm.log
     known = known_events(log, delay, batch)
     repeats = default_repeats(len(log)) if repeats is None else repeats
-    prepared(log, seed).warn()
+    prepared(log, seed).warn(log)
     runs: dict[str, tuple[Result, ...]] = {}
     for name, own in assigned.items():
         learned = {} if warm is None else warm.argument(name)

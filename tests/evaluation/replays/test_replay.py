@@ -349,6 +349,22 @@ def test_a_log_that_is_not_uniform_is_reported_loudly() -> None:
     assert result.uniformity.p_value < 1e-9
 
 
+def test_a_logger_that_knew_its_users_is_reported_though_margins_are_uniform() -> None:
+    random = np.random.default_rng(0)
+    users = np.column_stack([random.random(4000), np.ones(4000)])
+    articles = [f"a{i}" for i in range(10)]
+    shown = [articles[random.integers(5) + 5 * (x > 0.5)] for x in users[:, 0]]
+    log = ts.EventLog.from_arrays(users, [articles], [0] * 4000, shown, random.random(4000) < 0.1)
+    assert log.uniformity().p_value > 0.001
+    with pytest.warns(NotUniformWarning, match=r"random \(segments: .* contexts: a classifier"):
+        ts.replay(make("ucb"), log)
+    with pytest.warns(NotUniformWarning, match=r"contexts: .*so every value is biased"):
+        ts.evaluate(make("ucb"), log)
+    with pytest.warns(NotUniformWarning, match="^the log's articles") as said:
+        ts.compare(["ucb", "egreedy"], log, repeats=2)
+    assert len(said) == 1  # of a log, not of a run
+
+
 def test_rejection_sampling_makes_a_weighted_log_uniform() -> None:
     weights = np.linspace(1, 3, 12)
     log = PLACE.log(40_000, [list(range(12))], np.random.default_rng(5), False, weights)

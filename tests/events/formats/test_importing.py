@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from tests.events.making import same_events
 from topstory.events import EventLog
 from topstory.events.formats.faults import BLANK_PROPENSITY, MAX_SHOWN_CHARACTERS, BadRow, Faults
 from topstory.events.formats.importing import import_log
-from topstory.events.formats.pipeline.sources import DAMAGED, TRUNCATED
+from topstory.events.formats.pipeline.sources import DAMAGED, TRUNCATED, DamagedFile, pieces
 from topstory.events.formats.pipeline.validation import ParsedRows, RejectedRow
 from topstory.events.formats.registry import reader
 
@@ -176,6 +177,24 @@ class TestDamagedGzip:
             log = EventLog.read(tmp_path / "flipped")
             assert same_events(log, true[: len(log)])
         assert failed >= 95  # a few look truncated, and are read as far as they go
+
+    def test_a_hidden_end_is_damage_not_a_file_that_is_cut_off(self, tmp_path: Path) -> None:
+        """All flips of the last block's bytes that hide its end, and its checksum with it."""
+        text, file = self.part(tmp_path, 0, 60), tmp_path / "day.gz"
+        whole, hidden = gzip.compress(text), 0
+        for bit in range(8 * (len(whole) - 300), 8 * (len(whole) - 8)):
+            flipped = bytearray(whole)
+            flipped[bit // 8] ^= 1 << bit % 8
+            try:
+                seems_cut = not zlib.decompressobj(31).decompress(flipped).startswith(text)
+            except zlib.error:
+                continue
+            if seems_cut:
+                hidden += 1
+                file.write_bytes(flipped)
+                with pytest.raises(DamagedFile):
+                    list(pieces(file, lambda _: None))
+        assert hidden >= 1
 
     def test_members_before_the_damage_count(self, tmp_path: Path) -> None:
         text = [self.part(tmp_path, seed) for seed in range(3)]

@@ -49,6 +49,12 @@ def test_what_hurts_is_told(given: dict[str, Any], words: str) -> None:
     assert words in told
 
 
+def test_losses_are_told() -> None:
+    told, _ = inspect(log(payoff=RANDOM.random(EVENTS) - 2)).warnings
+    assert "The mean payoff is -1." in told
+    assert "Add a constant to every payoff" in told
+
+
 def test_repeats_are_counted_where_visitors_are_known() -> None:
     times, visitor = np.arange(EVENTS), np.arange(EVENTS) % 500
     once = log(np.ones((500, 1)), timestamps=times, visitor=visitor)

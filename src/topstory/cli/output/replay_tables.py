@@ -84,6 +84,8 @@ def _site(report: ReplayReport, policy: PolicyReport) -> str:
         if week is not None
         else "Not enough days to say what another week would bring: that needs five whole days."
     )
+    if found.total_relative_ctr is None:
+        return f"Nothing can be said of what both buckets earn beside random articles.\n{another}"
     return (
         f"With {shares}, both buckets together earn {total} times as much as random articles, and "
         f"exploring costs {cost} {paid_units(report.binary)} in 100,000 visits.\n{another}"
@@ -173,7 +175,8 @@ def _notes(report: ReplayReport) -> list[str]:
     notes = [
         f"{count(report.events, 'event')}, {count(report.seeds, 'seed')}, in {seconds:.2f} s, "
         f"{passed}. Relative {mean}s are divided by the random policy's {mean}, "
-        f"{number(report.random_ctr, 4)}."
+        f"{number(report.random_ctr, 4)}"
+        + (": there are none unless that is above 0." if not (report.random_ctr or 0) > 0 else ".")
     ]
     notes.append(
         f"95 % intervals are over the {report.intervals}. They are about the days of this log: "

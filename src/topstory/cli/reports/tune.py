@@ -125,7 +125,7 @@ def _advice(
     """One recommendation, and why."""
     what = {TOTAL: "over both buckets"}.get(tuning.on, f"in the {tuning.on} bucket")
     if expected is None:
-        nothing = "There were no clicks" if paid == "clicks" else "Nothing was paid"
+        nothing = "There were no clicks" if paid == "clicks" else "The mean payoff is not above 0"
         return f"{nothing} {what}, so no value is known to be best."
     best, highest = tuning.best(size), tuning.highest(size)
     ends = expected.interval

@@ -18,6 +18,7 @@ from topstory.evaluation.off_policy.weighting.weights import weighted
 from topstory.evaluation.replays.prepared_log import (
     NotUniformWarning,
     check_range,
+    shown_by_pattern,
     warn_if_estimated,
 )
 from topstory.events import EventLog
@@ -161,10 +162,11 @@ def warn_if_not_uniform(log: EventLog) -> None:
     if log.recorded_propensity is not None:
         return
     found = log.uniformity()
-    if found.p_value < SIGNIFICANCE_LEVEL:
+    why = f" (p = {found.p_value:.2g})" if found.p_value < SIGNIFICANCE_LEVEL else ""
+    if why or (why := shown_by_pattern(log, found)):
         warnings.warn(
-            "the log has no propensities, and its articles were not shown uniformly at random "
-            f"(p = {found.p_value:.2g}), so every value is biased; record the propensities with "
+            "the log has no propensities, and its articles were not shown uniformly at random"
+            f"{why}, so every value is biased; record the propensities with "
             "which articles are shown",
             NotUniformWarning,
             stacklevel=3,

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from topstory.evaluation.blocks import Blocks
 from topstory.evaluation.visitor_groups import VisitorGroups, VisitorSums
 from topstory.events import EventLog, Rejection, SparseContexts, Uniformity
-from topstory.events.quality.checks import SIGNIFICANCE_LEVEL
+from topstory.events.quality.checks import SIGNIFICANCE_LEVEL, randomness_checks
+from topstory.events.quality.independence import evenly_spaced
 from topstory.events.quality.rejection import MAX_MISSING, rejection
+from topstory.events.quality.verdict import MAX_SURVIVORS, failure_text
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.scans.log_sums import sum_log
 from topstory.kernels.scans.replay import TRIALS, LogColumns, Pools
@@ -22,6 +24,7 @@ from topstory.models.contexts import kernel_rows
 from topstory.models.input_range import MAX_MAGNITUDE, in_range
 
 CHUNK_EVENTS = 1 << 16  # events between two reports of progress, and two chances to stop
+ALL = np.zeros(0, bool)  # events
 MAX_QUIET_LOSS = 0.9  # rejection sampling may lose this share of events without a warning
 
 
@@ -105,8 +108,8 @@ class PreparedLog:
         """Raise ValueError if the log has numbers that models do not take."""
         _refuse(self.out_of_range)
 
-    def warn(self, called: str = "log") -> None:
-        """Warn if the log is not uniform, or if replay loses most of it."""
+    def warn(self, log: EventLog, called: str = "log") -> None:
+        """Warn if the log, which this is, is not uniform, or if replay loses most of it."""
         found, logged, rejected = self.uniformity, len(self.traffic.pool), self.rejection
         warn_if_estimated(self.estimate, called)
         if self.events < (1 - MAX_QUIET_LOSS) * logged:
@@ -145,6 +148,34 @@ class PreparedLog:
                 NotUniformWarning,
                 stacklevel=3,
             )
+        elif pattern := shown_by_pattern(log, found, self.keep):
+            warnings.warn(
+                f"the {called}'s articles were not shown uniformly at random{pattern}, so replay "
+                "is biased; `topstory inspect` says more",
+                NotUniformWarning,
+                stacklevel=3,
+            )
+
+
+_PATTERNS: WeakKeyDictionary[EventLog, str] = WeakKeyDictionary()
+
+
+def shown_by_pattern(log: EventLog, found: Uniformity, keep: NDArray[np.bool_] = ALL) -> str:
+    """What tests find besides that of the articles: a logger that knows its users, say.
+
+    A sequence, such as a rotation, is none: what it shows does not depend on who comes.
+
+    Args:
+        log: whose events are tested, once: not for each draw of survivors.
+        found: the test of the articles.
+        keep: which events rejection leaves; empty: all.
+    """
+    if log not in _PATTERNS:
+        rows = np.flatnonzero(keep)
+        tested = log[rows[evenly_spaced(len(rows), MAX_SURVIVORS)]] if len(keep) else log
+        checks = randomness_checks(tested, found) if len(tested) else ()
+        _PATTERNS[log] = failure_text(tuple(each for each in checks if each.name != "sequence"))
+    return _PATTERNS[log]
 
 
 _PREPARED: WeakKeyDictionary[EventLog, dict[int, PreparedLog]] = WeakKeyDictionary()

@@ -114,7 +114,7 @@ def replay(
     check_size(size)
     check_seed(seed)
     known = known_events(log, delay, batch)
-    prepared(log, seed).warn()
+    prepared(log, seed).warn(log)
     result = replay_unwarned(policy, log, size, seed, progress, known=known)
     warn_if_unlikely(policy, result.buckets, result.uniformity)
     return result

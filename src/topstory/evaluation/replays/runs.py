@@ -44,7 +44,7 @@ def play_all(
     if not len(log):
         raise ValueError(f"the {called} has no events to replay")
     logged = prepared(log, runs[0].seed)
-    logged.warn(called)
+    logged.warn(log, called)
     ordered = sorted(runs, key=lambda run: -cost(run))
     inputs = SharedInputs(log, dict(given or {}), expected, prior)
     for _, outcome in engine.finished(play, ordered, inputs):

@@ -109,6 +109,11 @@ def _ranges(
 
 def _payoffs(log: EventLog) -> Iterator[str]:
     lowest, highest = float(log.payoff.min()), float(log.payoff.max())
+    if (mean := float(log.payoff.mean(dtype=np.float64))) <= 0 and highest > lowest:
+        yield (
+            f"The mean payoff is {mean:g}, not above 0: nothing can be so many times as good, so "
+            "there are no relative payoffs, and nothing to tune by. Add a constant to every payoff."
+        )
     if not bool(((log.payoff == 0) | (log.payoff == 1)).all()):
         yield (
             f"Payoffs go from {lowest:g} to {highest:g}, not 0 or 1: a rate is a mean payoff here, "

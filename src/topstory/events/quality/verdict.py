@@ -79,7 +79,7 @@ def _of_uniform(log: EventLog, checks: tuple[Check, ...]) -> tuple[Method, str]:
             f"Whether articles were shown uniformly was not tested: {checks[0].text}; "
             "replay takes it on trust."
         )
-    if failure := _failure(checks):
+    if failure := failure_text(checks):
         recorded = log.propensities_recorded
         return "none", (
             f"Not fit for replay: what was shown is not uniformly random{failure}. "
@@ -95,7 +95,7 @@ def _of_uniform(log: EventLog, checks: tuple[Check, ...]) -> tuple[Method, str]:
     )
 
 
-def _failure(checks: tuple[Check, ...]) -> str:
+def failure_text(checks: tuple[Check, ...]) -> str:
     """What the failed tests found, as the end of a sentence; nothing if none failed."""
     failed = [check for check in checks if check.failed]
     told = [f"{check.name}: {check.text} (p = {check.adjusted_p:.2g})" for check in failed]
@@ -124,7 +124,7 @@ def _of_recorded(log: EventLog, found: Rejection, checks: tuple[Check, ...]) -> 
                 "too few of them."
             )
         )
-    if failure := _failure(checks):
+    if failure := failure_text(checks):
         return "none", (
             "Not fit for replay: rejection sampling by the recorded propensities leaves events "
             f"whose articles are not uniformly random, so the propensities are wrong{failure}."

@@ -91,6 +91,16 @@ def test_without_a_click_no_value_is_called_the_best(tmp_path: Path, logs: Path)
     assert [point["chosen"] for point in points] == [False, False]
 
 
+def test_where_payoffs_are_losses_nothing_is_relative(tmp_path: Path, logs: Path) -> None:
+    log = ts.EventLog.read(logs / "plain")
+    replace(log, payoff=log.payoff - 2).write(tmp_path / "log")
+    named = (tmp_path / "log", "--policy", "ucb")
+    assert "The mean payoff is not above 0 over both buckets" in run("tune", *named).stdout
+    printed = run("replay", *named, "--repeats", "1").stdout
+    assert "there are none unless that is above 0" in printed
+    assert "Nothing can be said of what both buckets earn" in printed
+
+
 def test_a_policy_without_user_features_gives_a_warning(tmp_path: Path) -> None:
     little_log().write(tmp_path / "raw")
     arguments = ("tune", tmp_path / "raw", "--grid", "0.1,0.5", "--policy")
