@@ -100,6 +100,7 @@ chaos: develop ## Test the service with faults at random: kill -9, pauses, full 
 	@SOAK_KILLS=50 $(BIN)/pytest -q -rP tests/serving/test_kill.py
 	@CHAOS_SECONDS=600 CHAOS_SEED=$$$$ $(BIN)/pytest -q -rP tests/serving/test_random_faults.py
 	@CHAOS_SECONDS=600 CHAOS_SEED=$$$$ $(BIN)/pytest -q -rP -m long tests/serving/test_chaos.py
+	@CHAOS_SECONDS=600 CHAOS_SEED=$$$$ $(BIN)/pytest -q -rP -m long tests/serving/fleet/test_faults.py
 
 docs: develop ## Build the documentation into site/
 	@$(BIN)/mkdocs build --strict --quiet --site-dir site

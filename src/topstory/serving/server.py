@@ -32,6 +32,11 @@ def serve(config: Config, print_line: PrintLine, options: StartOptions = NOTHING
     # The journal's thread gets the interpreter back from the event loop sooner than after 5 ms.
     sys.setswitchinterval(0.0005)
     allow(config)
+    if config.role is not None:
+        from topstory.serving.fleet.start import serve_in_fleet
+
+        serve_in_fleet(config, print_line, options)
+        return
     if options.standby:  # before anybody can connect: a standby answers nothing
         wait_until_free(config)
     if config.workers > 1:

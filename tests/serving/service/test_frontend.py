@@ -29,7 +29,7 @@ from topstory.serving.service.service import Service
 from topstory.serving.service.transport import LocalProposal, Payments
 from topstory.serving.service.view import VisibleState
 from topstory.serving.workers.learner import Learner
-from topstory.serving.workers.shared_memory.double_buffer import Reader
+from topstory.serving.workers.shared_memory.double_buffer import Reader, Writer
 from topstory.serving.workers.shared_memory.mapped_view import MappedView
 from topstory.serving.workers.shared_memory.publisher import Publisher
 from topstory.serving.workers.transport import SocketTransport
@@ -44,7 +44,8 @@ class Remote:
     """A front end behind the socket transport, whose messages are encoded but not sent."""
 
     def __init__(self, service: Service, settings: Config) -> None:
-        publisher = Publisher(service.state, tuple(settings.pools), service.clock, 0.0)
+        writer = Writer()
+        publisher = Publisher(service.state, tuple(settings.pools), service.clock, 0.0, writer)
         publisher.publish()
 
         def publish(batch: Sequence[Entry]) -> None:
@@ -53,7 +54,7 @@ class Remote:
             publisher.publish()
 
         service.ledger.on_applied = publish
-        self.view = Timed(settings, Reader(publisher.writer.descriptors), service)
+        self.view = Timed(settings, Reader(writer.descriptors), service)
         self.transport = SocketTransport(self.view, self._to(from_worker, lambda: self.learner))
         self.learner = Learner(
             service.sequencer, publisher, nothing, nothing, self._to(from_learner, self._transport)

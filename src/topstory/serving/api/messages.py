@@ -334,3 +334,7 @@ class Health(msgspec.Struct, frozen=True):
 
     status: str
     reason: str | None = None
+    model_age_seconds: Annotated[
+        float | msgspec.UnsetType,
+        Meta(description="of a fleet's front end: since it was published"),
+    ] = msgspec.UNSET

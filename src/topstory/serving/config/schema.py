@@ -183,13 +183,21 @@ class Config(Section, frozen=True):
             "does both",
         ),
     ] = 1
+    role: Annotated[
+        Literal["front", "learner", "all"] | None,
+        Meta(
+            description="in a fleet, whose machines share the PostgreSQL of `journal.url`: `front` "
+            "answers requests, `learner` learns if no other machine does, `all` does both. Not "
+            "set: this machine serves alone"
+        ),
+    ] = None
     publish_seconds: Annotated[
         float,
         Meta(
             gt=0,
             le=60,
-            description="with several workers: how long a worker may decide from an older state. "
-            "Edits take effect at once",
+            description="with several workers or machines: how long one may decide from an older "
+            "state; between machines 0.05 at least. Edits take effect at once",
         ),
     ] = 0.02
     data: Annotated[str, Meta(description="folder of the journal, the snapshots and the keys")] = (
@@ -263,5 +271,6 @@ def plain(config: Config) -> dict[str, Any]:
     public.pop("signing")
     public.pop("bucket_secret")
     public["journal"].pop("url")  # it may hold a password
+    public.pop("role")  # of one machine
     public["keys"] = [{"name": key.name, "roles": list(key.roles)} for key in config.keys]
     return public

@@ -62,7 +62,7 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The metrics of the service itself."""
-        yield from self._http()
+        yield from request_metrics(self._requests)
         yield from self._pools()
         yield from self._outliers()
         yield from self._profiles()
@@ -111,22 +111,6 @@ class Metrics(Collector):
         yield CounterMetricFamily(
             "topstory_journal_commits", "commits of the journal", value=commits.count
         )
-
-    def _http(self) -> Iterator[Metric]:
-        counted = CounterMetricFamily(
-            "topstory_requests", "requests answered", labels=["route", "status"]
-        )
-        for (route, status), count in self._requests.statuses.items():
-            counted.add_metric([route, str(status)], count)
-        yield counted
-        took = HistogramMetricFamily(
-            "topstory_request_seconds",
-            "from the last byte of a request to its answer",
-            labels=["route"],
-        )
-        for route, latency in self._requests.latencies.items():
-            took.add_metric([route], latency.buckets(), latency.total)
-        yield took
 
     def _pools(self) -> Iterator[Metric]:
         labels = ["pool", "bucket"]
@@ -177,3 +161,21 @@ class Metrics(Collector):
             for name, count in unknown.items():
                 ignored.add_metric([name], count)
             yield ignored
+
+
+def request_metrics(requests: RequestCounts) -> Iterator[Metric]:
+    """The requests that were answered, and how long they took."""
+    counted = CounterMetricFamily(
+        "topstory_requests", "requests answered", labels=["route", "status"]
+    )
+    for (route, status), count in requests.statuses.items():
+        counted.add_metric([route, str(status)], count)
+    yield counted
+    took = HistogramMetricFamily(
+        "topstory_request_seconds",
+        "from the last byte of a request to its answer",
+        labels=["route"],
+    )
+    for route, latency in requests.latencies.items():
+        took.add_metric([route], latency.buckets(), latency.total)
+    yield took

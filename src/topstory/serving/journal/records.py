@@ -92,6 +92,7 @@ class Decided(Record, frozen=True):
     slot: int = 0  # the place on the page that the article was chosen for
     withheld: tuple[str, ...] = ()  # articles that a lever kept from this visit
     pinned: bool = False  # an editor's pin decided, not the policy
+    origin: int | None = None  # where a fleet's front end put it: node and number there
 
 
 class Paid(Record, frozen=True):
@@ -101,6 +102,7 @@ class Paid(Record, frozen=True):
     payoff: float
     key: str = ""  # the name of the API key that reported it
     teaches: bool = True  # whether the policy learns from it
+    origin: int | None = None  # where a fleet's front end put it: node and number there
 
 
 class TailLost(Record, frozen=True):
@@ -140,9 +142,15 @@ class Promoted(Record, frozen=True):
     articles: tuple[ArticleFacts, ...] = ()  # with the features that it makes, if it is a new one
 
 
+class Cut(Record, frozen=True):
+    """How far a fleet's learner has taken what front ends wrote; the last record of its batch."""
+
+    nodes: dict[int, int]  # by node, of those with something new: the last number
+
+
 Edit = Placed | Removed | Promoted
 AnyRecord = (
-    Configured | Opened | Edit | Decided | Paid | TailLost | ClockSet | Excluded
+    Configured | Opened | Edit | Decided | Paid | TailLost | ClockSet | Excluded | Cut
 )  # Edit: of a pool
 
 
@@ -162,6 +170,6 @@ def decode(body: bytes) -> AnyRecord:
     """The record that `encode` wrote.
 
     >>> decode(encode(Paid(7, 1.0)))
-    Paid(decision=7, payoff=1.0, key='', teaches=True)
+    Paid(decision=7, payoff=1.0, key='', teaches=True, origin=None)
     """
     return _decoder.decode(body)

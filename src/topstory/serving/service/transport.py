@@ -23,6 +23,33 @@ from topstory.serving.service.view import VisibleState
 Wanted = tuple[str, bytes, tuple[str, ...], int]  # pool, user, exclude, slots
 
 
+def is_same_request(wanted: Wanted, was: Decided, own_bytes: int) -> bool:
+    """Whether a repeated request is for what was decided; `own_bytes`: of the user's own numbers.
+
+    Of the ids to exclude, only those of articles were recorded.
+    """
+    pool, user, exclude, slots = wanted
+    same = (pool, user[:own_bytes], slots) == (was.pool, was.user[:own_bytes], was.slots)
+    return same and set(was.exclude) <= set(exclude)
+
+
+def another_request(request: str) -> ApiError:
+    """The error if a request's id was used for something else."""
+    return ApiError(409, "request_conflict", f"request {request!r} was made for something else")
+
+
+def another_payoff(was: float | None, payoff: float) -> ApiError:
+    """The error if a decision has another payoff."""
+    known = "another one" if was is None else was
+    return ApiError(409, "payoff_conflict", f"this decision's payoff is {known}, not {payoff}")
+
+
+def never_final() -> ApiError:
+    """The error if a decision is not in the journal."""
+    message = "this decision is not in the journal: it was never final"
+    return ApiError(404, "unknown_decision", message)
+
+
 class Proposal(Protocol):
     """Requests for decisions in one pool, all of one turn; `places` count them from 0.
 

@@ -8,6 +8,7 @@ from topstory.policies import Policy
 from topstory.serving.journal.records import (
     ClockSet,
     Configured,
+    Cut,
     Decided,
     Edit,
     Entry,
@@ -40,6 +41,7 @@ class State:
         self.pools: dict[str, Pool] = {}
         self.config: dict[str, object] = {}
         self.exclusions: list[Excluded] = []  # what the state has not learned from
+        self.cuts: dict[int, int] = {}  # by node of a fleet: its last record that is in here
 
     def apply(self, entries: Iterable[tuple[Entry, Decided | None]], start: Start) -> None:
         """Apply the next records; a payoff comes with its decision.
@@ -73,7 +75,7 @@ class State:
     def _apply_rare(
         self,
         entry: Entry,
-        record: Edit | Opened | Configured | TailLost | ClockSet | Excluded,
+        record: Edit | Opened | Configured | TailLost | ClockSet | Excluded | Cut,
         start: Start,
     ) -> None:
         if isinstance(record, Placed | Removed | Promoted):
@@ -94,6 +96,8 @@ class State:
             self.config = record.config
             for pool in self.pools.values():
                 pool.use_event_features(self.event_features)
+        elif isinstance(record, Cut):
+            self.cuts.update(record.nodes)
         elif isinstance(record, Excluded) and record not in self.exclusions:
             raise NotExcluded(record)
 

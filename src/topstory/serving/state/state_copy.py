@@ -31,6 +31,7 @@ class StateCopy:
     facts: Mapping[str, bytes]  # articles, tallies and when they were taught, as JSON
     mark: bytes | None
     exclusions: tuple[Excluded, ...]
+    cuts: dict[int, int]
 
     @classmethod
     def of(cls, state: State) -> StateCopy:
@@ -73,7 +74,7 @@ class StateCopying:
             *(state.number, state.at, state.dimension, dict(state.config)),
             {name: each.copy for name, each in self._policies.items()},
             {name: each.copy for name, each in previous.items()},
-            *(facts, state.mark, tuple(state.exclusions)),
+            *(facts, state.mark, tuple(state.exclusions), dict(state.cuts)),
         )
 
     def step(self) -> bool:

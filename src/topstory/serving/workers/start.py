@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 import uvloop
 
-from topstory.serving.config.schema import Config
+from topstory.serving.config.schema import Config, KeyConfig
 from topstory.serving.http.admin_routes import AdminRoutes
 from topstory.serving.http.app import App
 from topstory.serving.http.prometheus import Metrics
@@ -54,14 +54,7 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     keys, made = keys_of(config, print_line)
-    # All workers have the same secrets, whatever the files say when one is restarted.
-    resolved = msgspec.structs.replace(
-        config,
-        keys=keys,
-        signing=secrets_of(config),
-        features=folder.kept_features,
-        journal=msgspec.structs.replace(config.journal, url=None),  # it may hold a password
-    )
+    resolved = for_others(config, keys, folder)
     limits, requests, writer = config.limits, RequestCounts(), Writer()
     shared = SharedLimits(len(keys), config.workers)
     for place in range(len(keys)):
@@ -75,7 +68,7 @@ async def _serve(
             service.state, tuple(config.pools), service.clock, config.publish_seconds, writer
         )
         service.ledger.on_applied = lambda batch: publisher.changed(
-            *_edited(batch), *_ran_out(service.state)
+            *edited_pools(batch), *pools_that_ran_out(service.state)
         )
         keeper = Keeper(service, folder.snapshots)
         sessions = sessions_of(resolved)
@@ -103,7 +96,21 @@ async def _serve(
         supervisor.kill()
 
 
-def _ran_out(state: State) -> list[str]:
+def for_others(config: Config, keys: tuple[KeyConfig, ...], folder: DataFolder) -> Config:
+    """The configuration for other processes.
+
+    All have the same secrets, whatever the files say when one is restarted.
+    """
+    return msgspec.structs.replace(
+        config,
+        keys=keys,
+        signing=secrets_of(config),
+        features=folder.kept_features,
+        journal=msgspec.structs.replace(config.journal, url=None),  # it may hold a password
+    )
+
+
+def pools_that_ran_out(state: State) -> list[str]:
     """The pools of which an article was shown as often as it may be, each named once."""
     found = [name for name, pool in state.pools.items() if pool.ran_out]
     for name in found:
@@ -111,6 +118,6 @@ def _ran_out(state: State) -> list[str]:
     return found
 
 
-def _edited(batch: Sequence[Entry]) -> set[str]:
+def edited_pools(batch: Sequence[Entry]) -> set[str]:
     """The pools that an editor changed."""
     return {entry.record.pool for entry in batch if isinstance(entry.record, _EDITS)}

@@ -142,7 +142,7 @@ def test_one_service_owns_a_journal_and_one_that_was_overtaken_writes_no_more(
         own_journal(settings)
     disconnect(url)
     standby = own_journal(settings)
-    with pytest.raises(JournalError, match="another service owns this journal"):
+    with pytest.raises(JournalError, match="has taken over this journal: restart"):
         first.append([entry])
     standby.close()
     with pytest.raises(JournalError, match="has taken over this journal: restart"):

@@ -91,7 +91,7 @@ def test_an_owner_that_shows_no_life_is_replaced_and_fenced(
         wait_for_lease(url)
         second = own_journal(settings)
     for _ in range(2):
-        with pytest.raises(JournalError, match="another service owns this journal"):
+        with pytest.raises(JournalLost, match="has taken over"):
             first.append([Entry(2, 2, Paid(8, 1.0))])
     second.append([Entry(2, 2, Paid(9, 1.0))])
     second.close()

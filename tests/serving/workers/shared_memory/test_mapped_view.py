@@ -18,7 +18,7 @@ from topstory.serving.state.decider import Decider
 from topstory.serving.state.pool import Pool
 from topstory.serving.state.state import State
 from topstory.serving.state.traffic import Traffic
-from topstory.serving.workers.shared_memory.double_buffer import Reader
+from topstory.serving.workers.shared_memory.double_buffer import Reader, Writer
 from topstory.serving.workers.shared_memory.layout import LISTED_AHEAD
 from topstory.serving.workers.shared_memory.mapped_view import MappedView
 from topstory.serving.workers.shared_memory.publisher import Publisher
@@ -49,9 +49,10 @@ def made(policy: ts.Policy, wall: Wall) -> tuple[State, Publisher, MappedView]:
     """A state of one pool without articles, published."""
     state = State(D)
     state.pools["front"] = Pool("front", policy, D)
-    publisher = Publisher(state, ("front",), wall.clock(), 0.02)
+    writer = Writer()
+    publisher = Publisher(state, ("front",), wall.clock(), 0.02, writer)
     publisher.publish()
-    return state, publisher, MappedView(TOLD, Reader(publisher.writer.descriptors))
+    return state, publisher, MappedView(TOLD, Reader(writer.descriptors))
 
 
 def place(state: State, publisher: Publisher, *facts: ArticleFacts) -> None:

@@ -1,9 +1,18 @@
 """`topstory serve`."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+
+class Role(StrEnum):
+    """What a machine of a fleet does."""
+
+    FRONT = "front"
+    LEARNER = "learner"
+    ALL = "all"
 
 
 def serve(
@@ -29,6 +38,13 @@ def serve(
             max=64,
             help="Number of processes that answer requests, beside one that learns. With 1, a "
             "single process does both.",
+        ),
+    ] = None,
+    role: Annotated[
+        Role | None,
+        typer.Option(
+            help="In a fleet, whose machines share a PostgreSQL journal: answer requests, learn, "
+            "or both. Without it, this machine serves alone.",
         ),
     ] = None,
     standby: Annotated[
@@ -73,6 +89,7 @@ def serve(
     settings = read_config(config)
     folder = None if data is None else str(data)
     given = {"host": host, "port": port, "data": folder, "workers": workers}
+    given["role"] = None if role is None else str(role)
     settings = msgspec.structs.replace(
         settings, **{key: value for key, value in given.items() if value is not None}
     )

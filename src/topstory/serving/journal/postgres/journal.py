@@ -20,6 +20,7 @@ from topstory.serving.journal.journal import (
     TAKEN_OVER,
     JournalError,
     JournalLost,
+    JournalOwned,
 )
 from topstory.serving.journal.postgres.connection import (
     ANSWER_GRACE,
@@ -31,9 +32,10 @@ from topstory.serving.journal.postgres.connection import (
     one_line,
     without_secrets,
 )
+from topstory.serving.journal.postgres.fleet_tables import EDIT_LOCK
 from topstory.serving.journal.postgres.lock import take_lock
 from topstory.serving.journal.postgres.schema import VERSION, check_version, prepare
-from topstory.serving.journal.records import Entry
+from topstory.serving.journal.records import Decided, Entry, Paid, Placed, Promoted, Removed
 
 COMMIT_SECONDS = 5.0  # a commit may take this long
 MIGRATION_SECONDS = 3_600.0  # to bring the tables up to date, or to delete old records
@@ -47,8 +49,14 @@ WITH mine AS (
     WHERE {_MINE} RETURNING true)
 INSERT INTO journal SELECT * FROM unnest(
     %s::bigint[], %s::bigint[], %s::text[], %s::bigint[], %s::text[], %s::bytea[],
-    %s::integer[], %s::bytea[])
+    %s::integer[], %s::bytea[], %s::bigint[])
 WHERE EXISTS (SELECT FROM mine)
+"""
+_EDITS = (Placed, Removed, Promoted)
+# Whoever decides from here on must have seen the edit.
+_EDITION = """
+INSERT INTO edition SELECT pool, %s FROM unnest(%s::text[]) AS pool
+ON CONFLICT (pool) DO UPDATE SET number = excluded.number
 """
 _RENEW = f"UPDATE meta SET renewed = clock_timestamp() WHERE {_MINE}"
 
@@ -60,13 +68,16 @@ class PostgresJournal(sql.SqlJournal):
         url: of the database; libpq's variables (`PGPASSWORD`, …) supply what it leaves out.
         lock_seconds: the longest wait for the lock, or for a lookup.
         own: whether this is the service that writes; others only read.
+        lease: seconds without a sign of life after which an owner may be replaced.
     """
 
     remote = True
     head: Head
 
-    def __init__(self, url: str, lock_seconds: float = 1.0, own: bool = True) -> None:
-        self._url, self._lock_seconds, self._own = url, lock_seconds, own
+    def __init__(
+        self, url: str, lock_seconds: float = 1.0, own: bool = True, lease: float | None = None
+    ) -> None:
+        self._url, self._lock_seconds, self._own, self._lease = url, lock_seconds, own, lease
         self._writer: Connection | None = None
         self._reader: Connection | None = None
         self._epoch: int | None = None
@@ -92,8 +103,10 @@ class PostgresJournal(sql.SqlJournal):
             rows, end = sql.rows(entries, self.head.mark, self._epoch)
             self._attempt = end
             columns = [list(column) for column in zip(*rows, strict=True)]
+            columns.append([_origin(entry) for entry in entries])
+            values = (*end, *self._mine(writer), *columns)
             try:
-                written = writer.execute(_INSERT, (*end, *self._mine(writer), *columns)).rowcount
+                written = self._write(writer, values, end.number, _edited(entries))
             except psycopg.Error as error:
                 if again or not writer.closed or isinstance(error, NoAnswer):
                     raise JournalError(one_line(error)) from None
@@ -105,6 +118,38 @@ class PostgresJournal(sql.SqlJournal):
                 self.head = end
                 return
             raise self._refused(writer)
+
+    def _write(
+        self, writer: Connection, values: tuple[Any, ...], last: int, edited: list[str]
+    ) -> int:
+        """Insert a batch; how many rows there are, 0 if it was not this owner's to write."""
+        if not edited:
+            return writer.execute(_INSERT, values).rowcount
+        with writer.transaction():
+            # No front end is about to commit a decision that was made without the edit.
+            writer.execute("SELECT pg_advisory_xact_lock(%s)", (EDIT_LOCK,))
+            written = writer.execute(_INSERT, values).rowcount
+            if written:
+                writer.execute(_EDITION, (last, edited))
+        return written
+
+    def run_as_owner(self, *statements: tuple[str, Sequence[Any]]) -> None:
+        """Run statements in one transaction, if this is still the owner: else JournalLost."""
+        writer = self._ready_to_write()
+        try:
+            with writer.transaction():
+                if not writer.execute(_RENEW, self._mine(writer)).rowcount:
+                    raise self._refused(writer)
+                for statement, parameters in statements:
+                    writer.execute(SQL(statement), parameters)
+        except psycopg.Error as error:
+            raise JournalError(one_line(error)) from None
+
+    @property
+    def epoch(self) -> int:
+        """Of this owner."""
+        assert self._epoch is not None
+        return self._epoch
 
     def committed(self, entries: Sequence[Entry]) -> bool:
         """Whether the last `append`, which failed, is in the journal all the same."""
@@ -203,7 +248,12 @@ class PostgresJournal(sql.SqlJournal):
         if encoding != "UTF8":  # a request id that it cannot store would fail a whole commit
             raise JournalError(f"the database's encoding is {encoding}: create one with UTF8")
         name_session(connection, self._url)
-        take_lock(connection, self._backend, starting=self._epoch is None)
+        try:
+            take_lock(connection, self._backend, starting=self._epoch is None, lease=self._lease)
+        except JournalOwned:
+            if self._epoch is None or self._term(connection) == self._epoch:
+                raise
+            raise JournalLost(TAKEN_OVER) from None
         if self._epoch is None:
             connection.seconds = MIGRATION_SECONDS
             prepare(connection)
@@ -222,6 +272,10 @@ class PostgresJournal(sql.SqlJournal):
             self.head = self._head_of(connection)
         else:
             self._check_head(connection)
+
+    def _term(self, connection: Connection) -> int:
+        ((term,),) = connection.execute("SELECT term FROM meta").fetchall()
+        return int(term)
 
     def _mine(self, writer: Connection) -> tuple[Any, ...]:
         return self._epoch, self.head.mark, writer.session
@@ -301,6 +355,16 @@ class PostgresJournal(sql.SqlJournal):
 
     def _check_database(self) -> None:
         """PostgreSQL checks its pages by itself, if it was set up to."""
+
+
+def _origin(entry: Entry) -> int | None:
+    record = entry.record
+    return record.origin if isinstance(record, (Decided, Paid)) else None
+
+
+def _edited(entries: Sequence[Entry]) -> list[str]:
+    """The pools that an editor changed."""
+    return sorted({each.record.pool for each in entries if isinstance(each.record, _EDITS)})
 
 
 def _query(query: str) -> Any:

@@ -16,19 +16,22 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 
 
-def take_lock(connection: Connection, own_backend: int, *, starting: bool) -> None:
+def take_lock(
+    connection: Connection, own_backend: int, *, starting: bool, lease: float | None = None
+) -> None:
     """Take the lock, from a lost connection of its own, or from an owner that is gone.
 
     Args:
         connection: that is to hold it.
         own_backend: the server's process of the connection that this service had; 0: none.
         starting: whether an owner whose lease is over may be replaced.
+        lease: seconds after which it is; None: LEASE_SECONDS.
     """
     if own_backend and own_backend in _holders(connection):
         connection.execute("SELECT pg_terminate_backend(%s, 1000)", (own_backend,))
     if _try_lock(connection):
         return
-    if starting and _lease_is_over(connection):
+    if starting and _lease_is_over(connection, LEASE_SECONDS if lease is None else lease):
         for pid in _holders(connection):
             connection.execute("SELECT pg_terminate_backend(%s, 1000)", (pid,))
         if _try_lock(connection):
@@ -48,12 +51,12 @@ def _holders(connection: Connection) -> list[int]:
     return [pid for (pid,) in connection.execute(_HOLDER, (OWNER_LOCK,)).fetchall()]
 
 
-def _lease_is_over(connection: Connection) -> bool:
+def _lease_is_over(connection: Connection, lease: float) -> bool:
     """Whether the owner has shown no sign of life; one of version 1 gives none."""
     try:
         found = connection.execute(
             "SELECT renewed + make_interval(secs => %s) < clock_timestamp() FROM meta",
-            (LEASE_SECONDS,),
+            (lease,),
         ).fetchone()
     except psycopg.errors.UndefinedColumn:
         return False

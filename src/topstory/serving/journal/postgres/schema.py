@@ -1,4 +1,8 @@
-"""The tables of a PostgreSQL journal, and how those of earlier versions are brought up to date."""
+"""The tables of a PostgreSQL journal, and how those of earlier versions are brought up to date.
+
+Versions are numbered, and each has its step from the one before. The owner of the journal takes
+them, under its lock: version 2 added checksums, version 3 the tables of a fleet.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,10 @@ import psycopg
 
 from topstory.serving.journal.chain import MARK_BYTES, checksum
 from topstory.serving.journal.journal import DamagedJournal, JournalError
+from topstory.serving.journal.postgres.fleet_tables import HAND_IN, TABLES
 from topstory.serving.journal.records import decode
 
-VERSION = 2
+VERSION = 3
 OLDEST_VERSION = 1
 _CHUNK = 10_000  # records that are read at once
 
@@ -50,23 +55,28 @@ def prepare(connection: psycopg.Connection[Any]) -> None:
         connection.execute("SET LOCAL client_min_messages = warning")  # nothing about "exists"
         connection.execute(_SCHEMA)
         mark = secrets.token_bytes(MARK_BYTES)  # every journal has a chain of its own
-        connection.execute(
+        new = connection.execute(
             "INSERT INTO meta VALUES (true, %s, 0, 0, 0, %s, 0, %s, NULL) ON CONFLICT DO NOTHING",
             (VERSION, mark, mark),
-        )
+        ).rowcount
         found = connection.execute("SELECT version FROM meta").fetchone()
         version = None if found is None else found[0]
-        check_version(version)
+        version = check_version(version)
         if version == 1:
             _add_checksums(connection, mark)
+        if new or version < VERSION:
+            connection.execute(TABLES)
+            connection.execute(HAND_IN)
+            connection.execute("UPDATE meta SET version = %s", (VERSION,))
 
 
-def check_version(version: int | None) -> None:
-    """JournalError if this topstory cannot read it."""
+def check_version(version: int | None) -> int:
+    """The version; JournalError if this topstory cannot read it."""
     if version is None or not OLDEST_VERSION <= version <= VERSION:
         raise JournalError(
             f"the journal has version {version}, this topstory reads {OLDEST_VERSION} to {VERSION}"
         )
+    return version
 
 
 def _add_checksums(connection: psycopg.Connection[Any], mark: bytes) -> None:
@@ -93,6 +103,6 @@ def _add_checksums(connection: psycopg.Connection[Any], mark: bytes) -> None:
         )
         last = numbers[-1]
     connection.execute(
-        "UPDATE meta SET version = %s, through = %s, mark = %s, head = %s, head_mark = %s",
-        (VERSION, last, mark, last, mark),
+        "UPDATE meta SET version = 2, through = %s, mark = %s, head = %s, head_mark = %s",
+        (last, mark, last, mark),
     )

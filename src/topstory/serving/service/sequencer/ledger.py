@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 from topstory.serving.api.errors import Unavailable
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.group_commit import Commit, GroupCommit
-from topstory.serving.journal.records import Decided, Edit, Entry, Paid, Placed, Promoted, Removed
+from topstory.serving.journal.records import (
+    Cut,
+    Decided,
+    Edit,
+    Entry,
+    Paid,
+    Placed,
+    Promoted,
+    Removed,
+)
 from topstory.serving.service.sequencer.recent_decisions import PendingDecision, RecentDecisions
 from topstory.serving.state.recovery.data_folder import DataFolder
 
@@ -99,6 +108,12 @@ class Ledger:
         commit = self.commits.append((Entry(self.number + 1, at, record),))
         self.number += 1
         self.edits[record.pool] = commit
+        return commit
+
+    def cut(self, record: Cut, at: int) -> Commit:
+        """Record how far a fleet's front ends were followed, with what was taken from them."""
+        commit = self.commits.append((Entry(self.number + 1, at, record),))
+        self.number += 1
         return commit
 
     def check_confirmed(

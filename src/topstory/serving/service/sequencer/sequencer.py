@@ -19,7 +19,12 @@ from topstory.serving.service.sequencer.ledger import Ledger, not_written
 from topstory.serving.service.sequencer.recent_decisions import PendingDecision, from_journal
 from topstory.serving.service.sequencer.remote_lookups import unreadable
 from topstory.serving.service.sequencer.settlement import Settlement
-from topstory.serving.service.transport import Payments, Proposal
+from topstory.serving.service.transport import (
+    Payments,
+    Proposal,
+    another_request,
+    is_same_request,
+)
 
 
 class Sequencer:
@@ -156,14 +161,9 @@ class Sequencer:
             self._repeat(one, from_journal(found))
 
     def _repeat(self, one: _OneRequest, pending: PendingDecision) -> None:
-        was = pending.decided
-        pool, user, exclude, slots = one.proposal.wanted(one.place)
-        # Of the ids to exclude, only those of articles were recorded.
-        own = self._own_bytes  # without the numbers of the event
-        same = (pool, user[:own], slots) == (was.pool, was.user[:own], was.slots)
-        if not same or not set(was.exclude) <= set(exclude):
-            message = f"request {one.request!r} was made for something else"
-            raise ApiError(409, "request_conflict", message)
+        wanted = one.proposal.wanted(one.place)
+        if not is_same_request(wanted, pending.decided, self._own_bytes):
+            raise another_request(one.request)
         if self._durable and pending.committing is not None:
             pending.committing.then(partial(_report_earlier, one, pending))
         else:

@@ -15,7 +15,7 @@ from topstory.serving.service.sequencer.influence import Influence
 from topstory.serving.service.sequencer.ledger import Ledger, not_written
 from topstory.serving.service.sequencer.recent_decisions import PendingDecision
 from topstory.serving.service.sequencer.remote_lookups import unreadable
-from topstory.serving.service.transport import Payments
+from topstory.serving.service.transport import Payments, another_payoff, never_final
 
 
 class Settlement:
@@ -106,8 +106,7 @@ class Settlement:
         elif pending.payoff == payoff:
             one.payments.settled((one.place,), repeated=True)
         else:
-            message = f"this decision's payoff is {pending.payoff}, not {payoff}"
-            raise ApiError(409, "payoff_conflict", message)
+            raise another_payoff(pending.payoff, payoff)
 
     def _pay_later(self, one: _OnePayment, undecided: bool, failure: str | None) -> None:
         """After the commit of the decision itself, or of an earlier payoff."""
@@ -139,7 +138,5 @@ def _expiring(pending: PendingDecision | None, expires: int) -> PendingDecision:
     # A number that was issued before its commit is given again, to another decision, if a crash
     # came in between; the time of expiry distinguishes them.
     if pending is None or pending.decided.expires != expires:
-        raise ApiError(
-            404, "unknown_decision", "this decision is not in the journal: it was never final"
-        )
+        raise never_final()
     return pending

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ from topstory.serving.journal.records import AnyRecord, ClockSet, Configured, En
 from topstory.serving.state.recovery.demo_articles import demo_articles
 from topstory.serving.state.recovery.inherited import inherited, recorded
 from topstory.serving.state.recovery.lost_tail import accept_lost_tail, check_tail
-from topstory.serving.state.recovery.recovery import Starts, check_fits, recover
+from topstory.serving.state.recovery.recovery import Starts, check_fits, followed
 from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.state.state import Start, State
 
@@ -71,15 +71,29 @@ class StartOptions:
 NOTHING_ALLOWED = StartOptions()
 
 
-def open_folder(config: Config, options: StartOptions = NOTHING_ALLOWED) -> DataFolder:
-    """Recover what is there, open pools that are new, record a changed configuration."""
+def open_folder(
+    config: Config,
+    options: StartOptions = NOTHING_ALLOWED,
+    own: Callable[[Config], Journal] = own_journal,
+    known: State | None = None,
+    wall: Callable[[], int] | None = None,
+) -> DataFolder:
+    """Recover what is there, open pools that are new, record a changed configuration.
+
+    Args:
+        config: of the service.
+        options: what the operator allows this one start to do.
+        own: takes the journal.
+        known: the state at an earlier record, if this process followed the journal.
+        wall: a clock, in microseconds, other than the system's; it is trusted.
+    """
     folder = Path(config.data)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # contexts are private
     with ExitStack() as undo:
         _lock(folder, undo)
         snapshots, remembered = Snapshots(folder / "snapshots"), read_head(folder / HEAD)
         _check_there(config, snapshots, remembered)
-        journal = own_journal(config)
+        journal = own(config)
         undo.callback(journal.close)
         starts = Starts(folder / "start")
         if options.accept_lost_tail:
@@ -87,9 +101,11 @@ def open_folder(config: Config, options: StartOptions = NOTHING_ALLOWED) -> Data
         else:
             check_tail(journal, snapshots, remembered)
         head_file = undo.enter_context(closing(HeadFile(folder / HEAD)))
-        state = recover(journal, snapshots, starts, config.context)
+        state = followed(known, journal, snapshots, starts, config.context)
         check_fits(state, config, starts)
-        clock = _checked_clock(state, journal, starts, config, options.set_clock)
+        clock = Clock(after=state.at, wall=wall)
+        if wall is None:
+            clock = _checked_clock(state, journal, starts, config, options.set_clock)
         config = inherited(config, state)
         features, kept = _features(config, state, folder)
         _check_event_features(config, state, features)
@@ -183,10 +199,10 @@ def _check_event_features(config: Config, state: State, features: FeatureModel |
     event = events_of(features)
     if event is None:
         return
-    if "seen_before" in event.names and config.workers > 1:
+    if "seen_before" in event.names and (config.workers > 1 or config.role is not None):
         raise BadConfig(
             "workers: seen_before needs one process, which knows what visitors saw last: set "
-            "`workers = 1`, or use a feature model without it"
+            "`workers = 1` and no `role`, or use a feature model without it"
         )
     if config.context < len(event.columns) + 1:
         raise BadConfig(

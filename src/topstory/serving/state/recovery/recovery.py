@@ -36,6 +36,19 @@ def recover(journal: Journal, snapshots: Snapshots, starts: Starts, dimension: i
             exclusions = [*exclusions, found.exclusion]
 
 
+def followed(
+    known: State | None, journal: Journal, snapshots: Snapshots, starts: Starts, dimension: int
+) -> State:
+    """The exact state, from one at an earlier record if that is known."""
+    if known is None or known.dimension != dimension:
+        return recover(journal, snapshots, starts, dimension)
+    try:
+        known.apply(journal.read(known.number), starts.policy)
+    except NotExcluded:  # what an operator excluded is in it already
+        return recover(journal, snapshots, starts, dimension)
+    return known
+
+
 def _folded(
     journal: Journal,
     snapshots: Snapshots,

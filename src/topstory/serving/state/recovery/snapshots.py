@@ -63,6 +63,7 @@ class Contents(msgspec.Struct, frozen=True):
     pools: dict[str, PoolFacts]
     mark: str | None = None  # of the batch that ends with that record; missing in earlier versions
     exclusions: tuple[Excluded, ...] = ()
+    cuts: dict[int, int] = {}  # of a fleet's nodes
 
 
 class Sealed(msgspec.Struct, frozen=True):
@@ -137,6 +138,7 @@ class Snapshots:
                 "pools": pools,
                 "mark": None if copy.mark is None else copy.mark.hex(),
                 "exclusions": copy.exclusions,
+                "cuts": copy.cuts,
             }
         )
         sealed = Sealed(blake2b(contents, digest_size=16).hexdigest(), msgspec.Raw(contents))
@@ -158,6 +160,7 @@ class Snapshots:
         state.number, state.at, state.config = contents.number, contents.at, contents.config
         state.mark = None if contents.mark is None else bytes.fromhex(contents.mark)
         state.exclusions = list(contents.exclusions)
+        state.cuts = dict(contents.cuts)
         for name, facts in contents.pools.items():
             policy = _loaded(folder / f"{name}.safetensors", facts.checksum)
             taught = contents.at if facts.taught is None else facts.taught

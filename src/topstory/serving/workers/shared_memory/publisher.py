@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from mmap import mmap
 from time import monotonic, monotonic_ns
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -27,6 +27,24 @@ from topstory.serving.workers.shared_memory.layout import (
 
 log = logging.getLogger("topstory.serving")
 
+
+class Buffers(Protocol):
+    """Where the state is written: mapped memory, or what is sent to other machines."""
+
+    @property
+    def next(self) -> int:
+        """The place of the buffer that is written next, 0 or 1."""
+        ...
+
+    def begin(self, length: int) -> Any:
+        """That buffer, at least this long; the same object as long as it is long enough."""
+        ...
+
+    def publish(self) -> None:
+        """Have readers use what was written, from now on."""
+        ...
+
+
 MAX_PAUSE_SECONDS = 1.0  # it publishes even if nothing happens, for the clock goes on
 
 
@@ -43,11 +61,11 @@ class Publisher:
         pools: tuple[str, ...],
         clock: Clock,
         pause: float,
-        writer: Writer | None = None,
+        writer: Buffers | None = None,
     ) -> None:
         self._state, self._clock, self.pause = state, clock, pause
         self._pools = {name: state.pools[name] for name in pools}
-        self.writer = writer or Writer()
+        self.writer: Buffers = Writer() if writer is None else writer
         self.editions = dict.fromkeys(pools, state.number)
         self.staleness = Latency()  # from learning a record to publishing it
         self.number = 0  # the last record in what was published
@@ -58,7 +76,7 @@ class Publisher:
         self.has_first_article = False  # a pool got its first article
         self.until = 0  # the time at which a new layout is needed
         self._layouts = 0
-        self._written: list[tuple[int, mmap, dict[str, dict[str, Floats]]] | None] = [None, None]
+        self._written: list[tuple[int, Any, dict[str, dict[str, Floats]]] | None] = [None, None]
         self._changed_at: float | None = None  # when the first unpublished record came
         self._last = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -92,6 +110,10 @@ class Publisher:
                 self.editions[pool] = self._state.number
             self._layout = None
             self.publish()
+
+    def list_anew(self) -> None:
+        """Articles have come or gone without an edit: one was shown as often as it may be."""
+        self._layout = None
 
     def publish(self) -> None:
         """Publish the state as it is now."""

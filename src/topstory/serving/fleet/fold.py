@@ -1,0 +1,170 @@
+"""The learner's end of the transport: takes what is new in the inbox, cut by cut.
+
+A cut names the last record of each node that is in. It is the last record of its own batch in the
+journal, so it is there if and only if what it says is there: the state is a pure function of what
+front ends wrote and of the cuts, whoever computes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from time import monotonic
+from typing import TypeGuard
+
+from topstory.serving.api.errors import ApiError
+from topstory.serving.config.schema import Config
+from topstory.serving.fleet.inbox import Inbox, Taken
+from topstory.serving.fleet.origins import is_origin, place_of
+from topstory.serving.journal.clock import SECOND
+from topstory.serving.journal.group_commit import Commit
+from topstory.serving.journal.journal import Found, JournalError
+from topstory.serving.journal.records import Cut, Decided, Paid
+from topstory.serving.service.sequencer.influence import Influence
+from topstory.serving.service.sequencer.ledger import Ledger
+from topstory.serving.service.sequencer.recent_decisions import PendingDecision
+
+log = logging.getLogger("topstory.serving")
+
+FOLD_SECONDS = 0.01  # between two looks at an inbox that was empty
+MAX_FOLD = 8_000  # records in one cut
+RETRY_SECONDS = 0.2
+PURGE_SECONDS = 5.0
+MAX_PURGED = 20_000  # rows at once: deleting them delays a look
+PURGE_GRACE = 600 * SECOND  # after the window of a decision
+
+
+class Fold:
+    """Moves records from the inbox to the journal, and so into the state."""
+
+    def __init__(self, config: Config, ledger: Ledger, influence: Influence, inbox: Inbox) -> None:
+        self._ledger, self._influence, self._inbox = ledger, influence, inbox
+        self._kept = int(config.window_seconds * SECOND) + PURGE_GRACE
+        self._limit = min(MAX_FOLD, config.limits.waiting - 1)
+        self._nodes = 1  # with something new, the last time
+        # The numbers of recent decisions, by origin; of others the database is asked.
+        self._numbers: OrderedDict[int, int] = OrderedDict()
+        self._remembered = config.limits.remembered
+        self.unknown = 0  # payoffs that were left out: of no decision, or of one that has another
+        self.moved = 0  # records
+        self._purged = 0.0
+
+    async def run(self) -> None:
+        """Fold until this learner is replaced."""
+        commits = self._ledger.commits
+        while commits.halted is None:
+            try:
+                busy = await self.round()
+            except JournalError as error:
+                log.error("the inbox cannot be read: %s", error)
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            except ApiError as error:  # the journal cannot be written now
+                log.error("the inbox cannot be taken: %s", error)
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            if not busy:
+                await asyncio.sleep(FOLD_SECONDS)
+
+    async def round(self) -> bool:
+        """Take what is new, if anything is; returns once it is in the journal and the state."""
+        commits, cuts = self._ledger.commits, self._ledger.state.cuts
+        if commits.unconfirmed:  # what it says about cuts is not known yet
+            commits.resolve()
+            await asyncio.sleep(RETRY_SECONDS)
+            return True
+        taken, found = await asyncio.to_thread(self._look, dict(cuts))
+        if not taken.rows:
+            await self._purge()
+            return False
+        if commits.unconfirmed or commits.room <= self._limit:
+            return True
+        failure = await self._take(taken, found)
+        if failure is not None:
+            log.error("a cut was not written, it is tried again: %s", failure)
+            await asyncio.sleep(RETRY_SECONDS)
+        return True
+
+    def _look(self, cuts: Mapping[int, int]) -> tuple[Taken, dict[int, Found]]:
+        """In a thread: what is new, and the decisions of payoffs that are not in memory."""
+        taken = self._inbox.new(cuts, max(1, self._limit // self._nodes), self._limit)
+        self._nodes = max(1, len(taken.cut))
+        new = {origin for origin, _ in taken.rows}
+        wanted = [
+            record.decision
+            for _, record in taken.rows
+            if isinstance(record, Paid)
+            and is_origin(record.decision)
+            and record.decision not in new
+            and self._remembers(record.decision) is None
+        ]
+        return taken, self._inbox.taken(wanted) if wanted else {}
+
+    def _remembers(self, origin: int) -> PendingDecision | None:
+        number = self._numbers.get(origin)
+        return None if number is None else self._ledger.recent.get(number)
+
+    def _take(self, taken: Taken, found: Mapping[int, Found]) -> Commit:
+        """Queue it for one commit: decisions first, then payoffs, each in the order of nodes."""
+        ledger, at = self._ledger, self._ledger.clock.now()
+        decisions = [(origin, it) for origin, it in taken.rows if isinstance(it, Decided)]
+        payoffs = [(origin, it) for origin, it in taken.rows if isinstance(it, Paid)]
+        cut = dict(taken.cut)
+        if decisions:
+            bounded = self._influence.bounded([each for _, each in decisions], at)
+            entries, _ = ledger.decide(bounded, at, awaited=True)
+            for (origin, _), entry in zip(decisions, entries, strict=True):
+                self._numbers[origin] = entry.number
+            while len(self._numbers) > self._remembered:
+                self._numbers.popitem(last=False)
+        paying: dict[int, PendingDecision] = {}
+        records: list[Paid] = []
+        for origin, paid in payoffs:
+            node, seq = place_of(origin)
+            if seq > cut[node]:
+                continue
+            pending = self._decision(paid, found)
+            if _is_open(pending) and pending.number not in paying:
+                teaches = self._influence.counts_payoff(pending.decided.pool, paid.key, at)
+                paying[pending.number] = pending
+                records.append(Paid(pending.number, paid.payoff, paid.key, teaches, origin))
+            elif is_origin(paid.decision) and pending is None and self._is_coming(paid, cut):
+                cut[node] = seq - 1  # its decision comes with the next cut, and so does this
+            else:
+                self.unknown += 1
+                log.error("payoff %d of node %d is of no open decision: left out", seq, node)
+        if records:
+            ledger.pay(list(paying.values()), records, at)
+        self.moved += len(taken.rows)
+        return ledger.cut(Cut(cut), at)
+
+    def _is_coming(self, paid: Paid, cut: Mapping[int, int]) -> bool:
+        """Whether the decision is beyond this cut: so much was new that it was not read yet."""
+        node, seq = place_of(paid.decision)
+        return seq > max(cut.get(node, 0), self._ledger.state.cuts.get(node, 0))
+
+    def _decision(self, paid: Paid, found: Mapping[int, Found]) -> PendingDecision | None:
+        recent = self._ledger.recent
+        if not is_origin(paid.decision):
+            return recent.find(paid.decision)
+        remembered, looked_up = self._remembers(paid.decision), found.get(paid.decision)
+        if remembered is not None or looked_up is None:
+            return remembered
+        return recent.from_lookup(looked_up.number, looked_up)
+
+    async def _purge(self) -> None:
+        """Now and then, delete what nobody can ask for any more."""
+        now = monotonic()
+        if now - self._purged < PURGE_SECONDS:
+            return
+        self._purged = now
+        before = self._ledger.clock.now() - self._kept
+        cuts = dict(self._ledger.state.cuts)
+        await asyncio.to_thread(self._inbox.purge, cuts, before, MAX_PURGED)
+
+
+def _is_open(pending: PendingDecision | None) -> TypeGuard[PendingDecision]:
+    """Whether a decision has no payoff, and none is on its way."""
+    return pending is not None and pending.payoff is None and pending.paying is None

@@ -1,0 +1,210 @@
+"""Faults, with real processes and a real database: what was acknowledged counts once.
+
+`make chaos` runs the long version: ten minutes of faults at random.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections import Counter
+from contextlib import closing, suppress
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+from tests.serving.fleet.linearizability import is_linearizable
+from tests.serving.fleet.machines import ARTICLES, Fleet, Machine, Visitors
+from tests.serving.fleet.test_pipeline import folded
+from tests.serving.journal.postgres.test_takeover import hung
+from tests.serving.processes import eventually
+
+import topstory as ts
+from topstory.serving.api.errors import ApiError
+from topstory.serving.journal.connect import journal_of
+from topstory.serving.journal.records import Cut, Decided, Paid
+from topstory.serving.security.decision_ids import decision_number
+from topstory.serving.state.recovery.snapshots import Snapshots
+from topstory.serving.upkeep.verification import verify
+
+SECONDS = float(os.environ.get("CHAOS_SECONDS", "20"))  # `make chaos` sets 600
+SEED = int(os.environ.get("CHAOS_SEED", "4"))
+D = 4
+
+
+class Faults:
+    """What can happen to a fleet. Each returns once it is over, and another machine learns."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.takeovers: list[float] = []  # seconds
+
+    def _await_takeover(self, before: int, since: float) -> None:
+        eventually(lambda: self.fleet.epoch() > before, 60)
+        self.takeovers.append(time.monotonic() - since)
+
+    def learner_killed(self) -> None:
+        owner, before = self.fleet.owner(), self.fleet.epoch()
+        since = time.monotonic()
+        os.kill(owner.learner(), signal.SIGKILL)
+        self._await_takeover(before, since)
+        if owner.role == "learner":
+            owner.end(signal.SIGKILL)
+            owner.start()
+
+    def learner_paused(self) -> None:
+        """For longer than its lease; when it wakes up, it finds itself replaced."""
+        owner, before = self.fleet.owner(), self.fleet.epoch()
+        pid, since = owner.learner(), time.monotonic()
+        os.kill(pid, signal.SIGSTOP)
+        self._await_takeover(before, since)
+        os.kill(pid, signal.SIGCONT)
+        eventually(lambda: "no longer learns" in owner.errors(), 60)
+
+    def learner_cut_off(self) -> None:
+        owner, before = self.fleet.owner(), self.fleet.epoch()
+        since = time.monotonic()
+        owner.proxy.stall()
+        self._await_takeover(before, since)
+        owner.proxy.mend()
+
+    def front_cut_off(self) -> None:
+        front = self.fleet.fronts[-1]
+        front.proxy.cut()
+        eventually(lambda: not ready(front), 30)
+        front.proxy.mend()
+        eventually(lambda: ready(front), 30)
+
+    def front_killed(self) -> None:
+        front = self.fleet.fronts[-1]
+        front.end(signal.SIGKILL)
+        front.start()
+
+    def database_crashes(self) -> None:
+        """It ends all sessions, and recovers."""
+        hung(self.fleet.url)[-1].kill()
+        eventually(lambda: all(ready(front) for front in self.fleet.fronts), 60)
+
+    def database_hangs(self) -> None:
+        processes = hung(self.fleet.url)
+        for process in processes:
+            process.suspend()
+        try:
+            eventually(lambda: not any(ready(front) for front in self.fleet.fronts), 30)
+        finally:
+            for process in processes:
+                with suppress(Exception):  # it may have ended
+                    process.resume()
+        eventually(lambda: all(ready(front) for front in self.fleet.fronts), 60)
+
+
+def ready(front: Machine) -> bool:
+    with (
+        suppress(ConnectionError, OSError, ApiError),
+        ts.Client(front.url, front.key, retries=0, timeout=5) as client,
+    ):
+        return bool(client.call("ready").status == "ready")
+    return False
+
+
+def prove(fleet: Fleet, visitors: Visitors, folder: Path) -> None:
+    """Acknowledged = journalled = learned, each once; all make the same state to the bit."""
+    verify(fleet.url)
+    with closing(journal_of(fleet.url)) as journal:
+        entries = [entry for entry, _ in journal.read()]
+    decided = {entry.number: entry.record for entry in entries if isinstance(entry.record, Decided)}
+    paid = [entry.record for entry in entries if isinstance(entry.record, Paid)]
+    origins = {record.origin: number for number, record in decided.items()}
+    assert len(origins) == len(decided)
+    assert {decision_number(each) for each in visitors.decided} <= set(origins)
+    payoffs = {each.decision: each.payoff for each in paid}
+    assert len(payoffs) == len(paid) == len(visitors.acknowledged)
+    for token, payoff in visitors.acknowledged.items():
+        assert payoffs[origins[decision_number(token)]] == payoff
+    state = folded(fleet.url, folder, D)
+    pool = state.pools["front"]
+    assert sum(map(sum, pool.tally.shows)) == len(decided)
+    assert sum(map(sum, pool.tally.payoff)) == sum(payoffs.values())
+    assert any(isinstance(entry.record, Cut) for entry in entries)
+    # Every machine that learned saved its state: the newest is of the last record.
+    newest = 0
+    for machine in fleet.learners:
+        snapshots = Snapshots(machine.data / "snapshots")
+        for number in snapshots.numbers()[:1]:
+            saved = snapshots.read(number)
+            newest = max(newest, number)
+            if number == state.number:
+                assert saved.fingerprint() == state.fingerprint()
+                assert saved.cuts == state.cuts
+    assert newest == state.number
+    assert is_linearizable(visitors.history["guest"])
+
+
+def run_faults(fleet: Fleet, clients: int, names: list[str], each: int) -> Faults:
+    """Let visitors come, and faults happen one after the other; then prove that all is well."""
+    visitors, faults = Visitors(fleet, clients), Faults(fleet)
+    with fleet:
+        visitors.place_articles()
+
+        async def chaos() -> None:
+            for name in names:
+                enough = len(visitors.acknowledged) + each
+                async with asyncio.timeout(60):
+                    while len(visitors.acknowledged) < enough:
+                        await asyncio.sleep(0.01)
+                await asyncio.to_thread(getattr(faults, name))
+
+        asyncio.run(visitors.run(chaos()))
+        eventually(lambda: all(ready(front) for front in fleet.fronts), 60)
+        asyncio.run(visitors.again())
+        eventually(lambda: count_paid(fleet.url) >= len(visitors.acknowledged), 60)
+        data = fleet.owner().data
+    assert "Traceback" not in fleet.errors()
+    prove(fleet, visitors, data)
+    print(
+        f"{len(visitors.decided)} decisions, {len(visitors.acknowledged)} payoffs, "
+        f"{visitors.repeats} repeats, {len(visitors.history['guest'])} operations of editors; "
+        f"takeovers after {', '.join(f'{each:.1f}' for each in sorted(faults.takeovers))} s"
+    )
+    return faults
+
+
+def count_paid(url: str) -> int:
+    with psycopg.connect(url, autocommit=True) as connection:
+        ((found,),) = connection.execute(
+            "SELECT count(*) FROM topstory.journal WHERE decision IS NOT NULL"
+        ).fetchall()
+        return int(found)
+
+
+def test_what_a_fleet_acknowledges_counts_once_whatever_happens(tmp_path: Path, url: str) -> None:
+    machines = [
+        Machine(tmp_path / "one", url, "all"),
+        Machine(tmp_path / "two", url, "learner", minutes=-7),
+        Machine(tmp_path / "three", url, "front", minutes=5),
+    ]
+    names = ["learner_killed", "front_cut_off", "learner_paused", "database_crashes"]
+    faults = run_faults(Fleet(url, machines), 4, names, each=10)
+    assert len(faults.takeovers) == 2
+
+
+@pytest.mark.long
+def test_faults_at_random(tmp_path: Path, url: str) -> None:
+    machines = [
+        Machine(tmp_path / "one", url, "all"),
+        Machine(tmp_path / "two", url, "learner", minutes=-7),
+        Machine(tmp_path / "three", url, "front", minutes=5),
+        Machine(tmp_path / "four", url, "front"),
+    ]
+    every = sorted(name for name in vars(Faults) if not name.startswith("_"))
+    random, happened = np.random.default_rng(SEED), Counter[str]()
+    rounds = max(1, round(SECONDS / (6 * len(every))))  # a fault takes some six seconds
+    names = [name for _ in range(rounds) for name in random.permutation(every).tolist()]
+    happened.update(names)
+    faults = run_faults(Fleet(url, machines), 8, names, each=20)
+    print(dict(happened))
+    assert max(faults.takeovers) < 30
+    assert ARTICLES
