@@ -69,12 +69,10 @@ def main() -> None:
 def driven(target: Target, what: str, seconds: float) -> tuple[float, float]:
     """Requests a second, and the server's CPU seconds for one of them."""
     requests = requests_for(what, target.port, target.key, seconds)
-    before = target.cpu
-    measured = drive_port(target.port, requests, seconds, CONNECTIONS)
-    used, count = target.cpu - before, measured["requests"]
+    measured = drive_port(target.port, requests, seconds, CONNECTIONS, lambda: target.cpu)
     if measured["bad"]:
         raise RuntimeError(f"{measured['bad']} requests were refused")
-    return count / measured["seconds"], used / count
+    return measured["requests"] / measured["seconds"], measured["cpu"]
 
 
 def _services(stack: ExitStack, folder: Path, python: str | None) -> dict[str, Target]:

@@ -11,7 +11,7 @@ import os
 import select
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import perf_counter, process_time
 from typing import Any
 
@@ -32,9 +32,16 @@ def request(path: str, key: str, body: bytes | None) -> bytes:
 
 
 def drive(
-    port: int, requests: Iterator[bytes], seconds: float, connections: int
+    port: int,
+    requests: Iterator[bytes],
+    seconds: float,
+    connections: int,
+    cpu: Callable[[], float] | None = None,
 ) -> dict[str, float]:
-    """Keep every connection busy; how many answers came, and how long they took."""
+    """Keep every connection busy; how many answers came, and how long they took.
+
+    `cpu`: the server's CPU seconds so far. What it takes to accept connections is left out.
+    """
     poll = select.epoll()
     sockets = {}
     for _ in range(connections):
@@ -49,12 +56,15 @@ def drive(
     for number, each in sockets.items():
         sent[number] = perf_counter()
         each.sendall(next(requests))
+    used = counted = 0.0
     running = True
     while running and perf_counter() - began < seconds:
         for number, _ in poll.poll(1.0):
             answer = _whole(sockets[number])
             now = perf_counter()
             took.append(now - sent[number])
+            if cpu is not None and len(took) == 2 * connections:
+                used, counted = cpu(), len(took)
             bad += not answer.startswith(b"HTTP/1.1 200")
             following = next(requests, None)
             if following is None:
@@ -63,11 +73,13 @@ def drive(
             sent[number] = now
             sockets[number].sendall(following)
     elapsed, own, busy = perf_counter() - began, process_time() - own, _busy() - busy
+    used = 0.0 if cpu is None else (cpu() - used) / max(1, len(took) - counted)
     for each in sockets.values():
         each.close()
     took.sort()
     return {
         "requests": len(took),
+        "cpu": used,  # seconds for one, if they were counted
         "seconds": elapsed,
         "own": own / elapsed,  # of a core: at 1 the driver is what is measured
         "machine": min(1.0, busy / elapsed / (os.cpu_count() or 1)),

@@ -30,6 +30,7 @@ from topstory.serving.security.api_keys import new_key
 
 BUSY = (4, 16, 64)  # connections that are always busy: one of these shows the capacity
 MAX_CONNECTIONS = 900  # of the driver; the service closes idle ones above 1,000
+MAX_ATTEMPTS = 6  # to find more capacity
 OFFERED = 0.95  # at least, of what was to be offered
 SHAPES = {  # articles, d, decisions of a request
     "20 articles, d = 6, arrays of 50": (20, 6, 50),
@@ -39,7 +40,7 @@ Figures = dict[str, float]
 
 
 def run(quick: bool) -> Section:
-    """Capacity first, then twice of it."""
+    """Find the capacity first, then ask twice of it."""
     seconds = 2.0 if quick else 10.0
     figures: dict[str, Figures] = {}
     rows = []
@@ -48,13 +49,13 @@ def run(quick: bool) -> Section:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             target = _service(stack, folder, articles, d)
-            capacity = max(  # the first one also warms up
-                _drive(target, d, size, 1e9, seconds / 5, busy)["decided"] for busy in BUSY
-            )
+            capacity = _capacity(target, d, size, seconds / 5)
             found = figures[name] = {
                 "capacity": capacity,
                 **_drive(target, d, size, 2 * capacity, seconds, MAX_CONNECTIONS),
             }
+        if found["shed"] == 0.0:
+            raise RuntimeError(f"{name}: nothing was refused, so this was no overload")
         if found["asked"] < OFFERED * 2 * capacity:
             raise RuntimeError(
                 f"{name}: {found['asked']:,.0f} a second were offered, not {2 * capacity:,.0f}"
@@ -72,10 +73,28 @@ def run(quick: bool) -> Section:
     notes = [
         f"Requests are paced whatever the answers, for {seconds:.0f} s over up to "
         f"{MAX_CONNECTIONS} connections; times of all answers count from when a request was due. "
-        f"Capacity: the most of {', '.join(map(str, BUSY))} connections that are always busy. "
+        f"Capacity: the most of {', '.join(map(str, BUSY))} connections that are always busy, and "
+        "of twice of that at a steady rate, until no more is decided. "
         "`other`: decisions that got another answer or none."
     ]
     return Section([table], figures, notes)
+
+
+def _capacity(target: Target, d: int, size: int, seconds: float) -> float:
+    """The most decisions a second, however they are asked for.
+
+    Connections that are always busy do not show it: the driver, too, takes time between an answer
+    and the next request. So twice of what was seen is offered, until no more is decided.
+    """
+    found = max(  # the first one also warms up
+        _drive(target, d, size, 1e9, seconds, busy)["decided"] for busy in BUSY
+    )
+    for _ in range(MAX_ATTEMPTS):
+        more = _drive(target, d, size, 2 * found, seconds, MAX_CONNECTIONS)["decided"]
+        if more < 1.05 * found:
+            break
+        found = more
+    return found
 
 
 def _service(stack: ExitStack, folder: Path, articles: int, d: int) -> Target:

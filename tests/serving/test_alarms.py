@@ -10,43 +10,63 @@ from pathlib import Path
 import pytest
 
 import topstory.serving
+from topstory.serving.journal.group_commit import STATE_BEHIND
+from topstory.serving.journal.journal import TAKEN_OVER
+from topstory.serving.journal.postgres.connection import POOLED
 from topstory.serving.pages.studio import snapshot
 
 ROOT = Path(topstory.serving.__file__).parent
 PAGE = Path(__file__).parents[2] / "docs" / "operations" / "alarms.md"
 
 
+# What is logged as an error; why the journal cannot be used; why a request gets 503.
+REPORTED = ("log.error", "log.exception", "log.critical")
+RAISED = ("JournalLost", "JournalOwned", "DamagedJournal", "Unavailable")
+NAMED = {"TAKEN_OVER": TAKEN_OVER, "POOLED": POOLED, "STATE_BEHIND": STATE_BEHIND}
+
+
 def errors() -> Iterator[str]:
-    """The sentences that are logged as errors, and those of the studio's alarms."""
+    """The sentences of errors, the reasons of 503, and the sentences of the studio's alarms."""
     for path in sorted(ROOT.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Call)
-                and ast.unparse(node.func) in ("log.error", "log.exception")
-                and isinstance(node.args[0], ast.Constant)
-            ):
-                yield str(node.args[0].value)
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            if called in (*REPORTED, *RAISED) and node.args:
+                yield from _sentence(node.args[0])
+            elif called == "ApiError" and ast.unparse(node.args[0]) == "503":
+                yield from _sentence(node.args[1])
     source = ast.parse(Path(snapshot.__file__).read_text())
     for node in ast.walk(source):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "words":
-            yield "".join(
-                str(part.value) if isinstance(part, ast.Constant) else "%s"
-                for part in (getattr(node.value, "values", None) or [node.value])
-            )
+            yield from _sentence(node.value)
+
+
+def _sentence(node: ast.expr) -> Iterator[str]:
+    """The words of a string, also of one with parts that are not known yet, or with a name."""
+    if isinstance(node, ast.Name) and node.id in NAMED:
+        yield NAMED[node.id]
+    elif isinstance(node, ast.Constant | ast.JoinedStr):
+        yield "".join(
+            str(part.value) if isinstance(part, ast.Constant) else "%s"
+            for part in (getattr(node, "values", None) or [node])
+        )
 
 
 ERRORS = sorted(set(errors()))
 
 
 def test_errors_are_found() -> None:
-    assert len(ERRORS) > 15
+    assert len(ERRORS) > 30
+    assert {"overloaded", "busy", TAKEN_OVER} <= set(ERRORS)
 
 
 @pytest.mark.parametrize("sentence", ERRORS)
 def test_every_alarm_has_an_entry(sentence: str) -> None:
     page = _plain(PAGE.read_text())
     parts = re.split(r"%[-+.\d]*[a-z]|[:;]", _plain(sentence))
-    words = next(part for part in (each.strip(" ;:.,()") for each in parts) if len(part) > 9)
+    found = [part.strip(" ;:.,()") for part in parts]
+    words = next((part for part in found if len(part) > 9), max(found, key=len))
     assert words in page, f"alarms.md does not say what to do about: {sentence}"
 
 

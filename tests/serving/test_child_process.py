@@ -11,16 +11,20 @@ from pathlib import Path
 import psutil
 from tests.serving.processes import Served
 
+from topstory.serving.child_process import SPARE_NICE
+
 BUSY = """
-import time
+import os, time
+from pathlib import Path
 def main():
-    print("begun", flush=True)
+    score = Path("/proc/self/oom_score_adj")
+    print("begun", os.nice(0), score.exists() and score.read_text(), flush=True)
     time.sleep(600)  # as if it imported, or compiled, and looked at nothing else
 """
 PARENT = """
 import subprocess, time
 from topstory.serving.child_process import command
-print(subprocess.Popen(command("busy")).pid, flush=True)
+print(subprocess.Popen(command("busy", spare=True)).pid, flush=True)
 time.sleep(600)
 """
 
@@ -33,7 +37,9 @@ def test_a_busy_child_ends_with_its_parent(tmp_path: Path) -> None:
     )
     assert parent.stdout is not None
     child = psutil.Process(int(parent.stdout.readline()))
-    assert parent.stdout.readline() == "begun\n"
+    begun, nice, score = parent.stdout.readline().split()
+    assert (begun, int(nice)) == ("begun", min(19, os.nice(0) + SPARE_NICE))
+    assert int(score) == 1000  # if memory runs out, the kernel ends it before the service
     parent.kill()
     parent.wait()
     parent.stdout.close()

@@ -61,7 +61,7 @@ def serve(config: Config, print_line: PrintLine, options: StartOptions = NOTHING
         router = AdminRoutes(service, keeper, guard, metrics).router(
             lambda _: pages.lifespan(keeper.lifespan()), pages.routes()
         )
-        gate = Gate(router)
+        gate = Gate(router, guard)
         app = App(service.front, guard, gate, requests)
         fast_routes = FastRoutes(app.hot, requests, cors=bool(config.cors_origins))
         server = http_server(with_cors(app, config.cors_origins), config, fast_routes)

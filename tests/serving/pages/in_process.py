@@ -44,7 +44,7 @@ class Site:
         router = AdminRoutes(self.service, self.keeper, guard, metrics).router(
             None, self.pages.routes()
         )
-        self.gate = Gate(router)
+        self.gate = Gate(router, guard)
         self.app = App(self.service.front, guard, self.gate, requests)
         self.runner = asyncio.Runner()
         self._http = httpx.AsyncClient(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -143,3 +144,27 @@ def test_an_array_is_refused_unread_while_too_much_waits(tmp_path: Path) -> None
         assert refused(caught) == (503, "overloaded")
 
     run(config(tmp_path), work)
+
+
+def test_spare_time_work_leaves_two_thirds_of_the_time_and_its_queue_ends() -> None:
+    async def work() -> None:
+        spare = admission.SpareTime()
+        done: list[tuple[float, float]] = []
+
+        async def piece() -> None:
+            async with spare.piece():
+                began = perf_counter()
+                while perf_counter() < began + 0.002:
+                    pass
+                done.append((began, perf_counter()))
+
+        asked = [asyncio.create_task(piece()) for _ in range(admission.MAX_PIECES + 3)]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        refusals = [each for each in found if isinstance(each, ApiError)]
+        assert [(each.status, each.reason) for each in refusals] == [(503, "overloaded")] * 3
+        assert len(done) == admission.MAX_PIECES
+        for (began, ended), (after, _) in pairwise(done):
+            assert after >= ended + 2 * (ended - began) - 1e-3
+        await piece()  # there is room again
+
+    asyncio.run(work())

@@ -26,6 +26,8 @@ from topstory.serving.http.lever_views import lever_views, levers_view
 from topstory.serving.journal.clock import SECOND, as_datetime
 from topstory.serving.journal.records import ArticleFacts, Decided, Levers
 from topstory.serving.journal.sqlite import SqliteJournal
+from topstory.serving.service import recent_estimates
+from topstory.serving.service.admission import UNIT_SECONDS
 from topstory.serving.service.service import Service
 from topstory.serving.state.state import State
 from topstory.serving.upkeep.journal_export import export
@@ -167,7 +169,7 @@ def test_no_more_shows_than_the_limit_whatever_comes_at_once(tmp_path: Path) -> 
         made = [each for _ in range(3) for each in await shown(service, 40)]
         assert Counter(each.article for each in made)["article-1"] == 17
         assert len(made) == 120
-        view = levers_view(service, "front", "article-1", Levers(pin=1, shows=17))
+        view = await levers_view(service, "front", "article-1", Levers(pin=1, shows=17))
         assert view.exhausted
         assert not view.pinned
 
@@ -197,13 +199,13 @@ def test_levers_survive_an_edit_of_the_article_and_are_undone_by_none(tmp_path: 
         await service.put_levers("front", "article-0", LeversRequest(boost=2.5), edit="one")
         said = ArticleRequest(features=(0.5, 0.5, 1.0), title="Another title")
         await service.put_article("front", "article-0", said)
-        (view,) = lever_views(service, "front")
+        (view,) = await lever_views(service, "front")
         assert (view.article, view.boost) == ("article-0", 2.5)
         await service.put_levers("front", "article-0", LeversRequest())
-        assert lever_views(service, "front") == []
+        assert await lever_views(service, "front") == []
         # A copy of the first edit that comes late changes nothing.
         await service.put_levers("front", "article-0", LeversRequest(boost=2.5), edit="one")
-        assert lever_views(service, "front") == []
+        assert await lever_views(service, "front") == []
 
     run(settings, work)
     assert folded(settings).pools["front"].articles["article-0"].facts.title == "Another title"
@@ -212,7 +214,7 @@ def test_levers_survive_an_edit_of_the_article_and_are_undone_by_none(tmp_path: 
 def test_what_a_lever_costs_is_what_the_best_would_have_paid_more(tmp_path: Path) -> None:
     async def work(service: Service) -> None:
         await add_articles(service, 3)
-        none = levers_view(service, "front", "article-0", Levers(pin=1))
+        none = await levers_view(service, "front", "article-0", Levers(pin=1))
         assert none.cost is None  # nobody came yet
         await visits(service, 400)
         policy = service.decider("front").pool.policy
@@ -221,10 +223,11 @@ def test_what_a_lever_costs_is_what_the_best_would_have_paid_more(tmp_path: Path
         ids = [f"article-{number}" for number in range(3)]
         expected = policy.estimates_all(users, ids)
         lost = 1000 * (expected.max(axis=1) - expected[:, 1]).mean()
-        pinned = levers_view(service, "front", "article-1", Levers(pin=1))
+        pinned = await levers_view(service, "front", "article-1", Levers(pin=1))
         assert pinned.cost == pytest.approx(lost)
-        assert levers_view(service, "front", "article-1", None).cost == pytest.approx(0)
-        second = levers_view(service, "front", "article-1", Levers(pin=2))
+        none = await levers_view(service, "front", "article-1", None)
+        assert none.cost == pytest.approx(0)
+        second = await levers_view(service, "front", "article-1", Levers(pin=2))
         assert second.cost == pytest.approx(0)  # the story is as it was
 
     run(config(tmp_path), work)
@@ -284,3 +287,33 @@ def test_articles_of_earlier_journals_have_no_levers() -> None:
 
     old = msgspec.msgpack.encode(["rain", None, "Rain", "", None, None, "", ""])
     assert msgspec.msgpack.decode(old, type=ArticleFacts).levers is None
+
+
+def test_the_costs_of_all_levers_are_estimated_once_and_a_few_visitors_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 400 articles and contexts of 200 numbers, the list of levers took 80 seconds."""
+    sizes: list[int] = []
+
+    async def work(service: Service) -> None:
+        await add_articles(service, 6)
+        for number in range(6):
+            await service.put_levers("front", f"article-{number}", LeversRequest(boost=1.5))
+        await visits(service, 30)
+        policy, estimates_all = ts.Policy, ts.Policy.estimates_all
+
+        def counted(self: ts.Policy, users: Any, pool: Any) -> Any:
+            sizes.append(len(users))
+            return estimates_all(self, users, pool)
+
+        monkeypatch.setattr(policy, "estimates_all", counted)
+        monkeypatch.setattr(recent_estimates, "TURN_SECONDS", 10 * 6 * 4**2 * UNIT_SECONDS)
+        views = await asyncio.gather(*(lever_views(service, "front") for _ in range(3)))
+        assert sizes == [10, 10, 10]
+        assert views[0] == views[1] == views[2]
+        assert all(each.cost is not None for each in views[0])
+        await service.put_article("front", "new", ArticleRequest(features=(0.5, 0.5, 1.0)))
+        assert (await levers_view(service, "front", "new", Levers(pin=1))).cost is not None
+        assert sizes[3:] == [8, 8, 8, 6]  # it was not among those that were estimated
+
+    run(config(tmp_path), work)

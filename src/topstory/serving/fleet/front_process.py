@@ -87,7 +87,7 @@ class Front:
         )
         forwarding = Forwarding(self._caller.send, keys, config.limits)
         self._caller.received = forwarding.received
-        gate = Gate(forwarding)
+        gate = Gate(forwarding, keys)
         routes = FrontRoutes(gate, self.transport, view, keys, requests)
         app = App(self.front_end, keys, routes, requests)
         fast_routes = FastRoutes(app.hot, requests, cors=bool(config.cors_origins))

@@ -80,14 +80,14 @@ class AdminRoutes:
     async def article(self, pool: str, article: str) -> ArticleView:
         """One article with its results."""
         self._service.commits.check_state()
-        return article_view(self._service, pool, article)
+        return await article_view(self._service, pool, article)
 
     async def put_article(
         self, pool: str, article: str, body: ArticleRequest, edit: str | None
     ) -> ArticleView:
         """Add or change an article."""
         await self._service.put_article(pool, article, body, edit)
-        return article_view(self._service, pool, article)
+        return await article_view(self._service, pool, article)
 
     async def remove_article(self, pool: str, article: str, edit: str | None) -> RemovedAnswer:
         """Remove an article."""
@@ -97,19 +97,19 @@ class AdminRoutes:
     async def levers(self, pool: str) -> list[LeversView]:
         """The levers of a pool."""
         self._service.commits.check_state()
-        return lever_views(self._service, pool)
+        return await lever_views(self._service, pool)
 
     async def put_levers(
         self, pool: str, article: str, body: LeversRequest, edit: str | None
     ) -> LeversView:
         """Pin, boost or limit an article."""
         await self._service.put_levers(pool, article, body, edit)
-        return levers_view(self._service, pool, article, levers_of(body))
+        return await levers_view(self._service, pool, article, levers_of(body))
 
     async def levers_cost(self, pool: str, article: str, body: LeversRequest) -> LeversView:
         """What levers would cost."""
         self._service.commits.check_state()
-        return levers_view(self._service, pool, article, levers_of(body))
+        return await levers_view(self._service, pool, article, levers_of(body))
 
     async def policy(self, pool: str) -> PolicyView:
         """The policy of a pool, and its history."""

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 
 from topstory.kernels.compilation import Floats
 from topstory.serving.api.messages import LeversView, Pin
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.records import Levers
+from topstory.serving.service.recent_estimates import Estimates
 from topstory.serving.service.service import Service, unknown_article
 from topstory.serving.state.levers import STORY, is_pinned
-from topstory.serving.state.pool import context
 
-VISITORS = 50  # the last ones, whom costs are estimated for
-MAX_ESTIMATES = 50_000  # fewer visitors if there are many articles
 VISITS = 1_000  # that costs are told for
 
 
-def lever_views(service: Service, pool: str) -> list[LeversView]:
+async def lever_views(service: Service, pool: str) -> list[LeversView]:
     """All levers that are set in a pool."""
-    found = service.decider(pool).pool
-    return [
-        levers_view(service, pool, article, each.facts.levers)
-        for article, each in found.articles.items()
-        if each.facts.levers is not None
-    ]
+    articles = service.decider(pool).pool.articles
+    found = []
+    for article in list(articles):
+        there = articles.get(article)
+        if there is not None and there.facts.levers is not None:  # edits happen in between
+            found.append(await levers_view(service, pool, article, there.facts.levers))
+            await asyncio.sleep(0)
+    return found
 
 
-def levers_view(service: Service, pool: str, article: str, levers: Levers | None) -> LeversView:
+async def levers_view(
+    service: Service, pool: str, article: str, levers: Levers | None
+) -> LeversView:
     """These levers on an article, whether they are set or not."""
-    found = service.decider(pool).pool.articles.get(article)
+    articles = service.decider(pool).pool.articles
+    estimates = await service.estimates.of(pool, article) if article in articles else None
+    found = articles.get(article)
     if found is None:
         raise unknown_article(pool, article)
     held, now = levers or Levers(), service.clock.now()
@@ -44,28 +50,31 @@ def levers_view(service: Service, pool: str, article: str, levers: Levers | None
         max_share=held.share,
         pinned=is_pinned(held, now) and not exhausted,
         exhausted=exhausted,
-        cost=_cost(service, pool, article, held, exhausted),
+        cost=_cost(service, pool, article, held, exhausted, estimates),
     )
 
 
 def _cost(
-    service: Service, pool: str, article: str, levers: Levers, exhausted: bool
+    service: Service,
+    pool: str,
+    article: str,
+    levers: Levers,
+    exhausted: bool,
+    estimates: Estimates | None,
 ) -> float | None:
     """Payoff lost in 1,000 visits, by the policy's own estimates for the last visitors."""
-    decider, now = service.decider(pool), service.clock.now()
-    there = decider.pool.articles[article]
-    articles = len(decider.pool.articles)
-    last = service.recent.newest(max(5, min(VISITORS, MAX_ESTIMATES // articles)), pool)
-    ids = [name for name, each in decider.pool.articles.items() if each.showable(now)]
-    if article not in ids:
-        begins, ends = there.facts.begins, there.facts.ends
-        if (begins is not None and begins > now) or (ends is not None and ends <= now):
-            return 0.0 if last else None  # it could not be shown anyway
-        ids.append(article)
-    if not last:
+    if estimates is None:
         return None
-    users = np.array([context(each.decided.user) for each in last])
-    expected = decider.pool.policy.estimates_all(users, ids)  # (visitors, articles)
+    articles, now = service.decider(pool).pool.articles, service.clock.now()
+    places = estimates.places
+    ids = [name for name, each in articles.items() if each.showable(now) and name in places]
+    if article not in ids:
+        facts = articles[article].facts
+        begins, ends = facts.begins, facts.ends
+        if (begins is not None and begins > now) or (ends is not None and ends <= now):
+            return 0.0  # it could not be shown anyway
+        ids.append(article)
+    expected = estimates.expected[:, [places[name] for name in ids]]  # (visitors, articles)
     return VISITS * float(lost(expected, ids.index(article), levers, exhausted, now).mean())
 
 

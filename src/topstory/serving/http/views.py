@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from topstory.anytime import anytime_lift, anytime_rate
 from topstory.kernels.compilation import Floats
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import (
     BUCKETS,
     ArticleView,
@@ -45,25 +46,29 @@ async def article_views(service: Service, pool_name: str) -> list[ArticleView]:
         some = ids[done : done + size]
         there = [article for article in some if article in pool.articles]  # edits happen in between
         found = _views(pool, there, service.clock.now())
-        views += [_with_levers(service, pool, view) for view in found]
+        views += [await _with_levers(service, pool, view) for view in found]
         await asyncio.sleep(0)
     return views
 
 
-def article_view(service: Service, pool_name: str, article: str) -> ArticleView:
+async def article_view(service: Service, pool_name: str, article: str) -> ArticleView:
     """One article of a pool."""
     pool = service.decider(pool_name).pool
     if article not in pool.articles:
         raise unknown_article(pool_name, article)
     (view,) = _views(pool, [article], service.clock.now())
-    return _with_levers(service, pool, view)
+    return await _with_levers(service, pool, view)
 
 
-def _with_levers(service: Service, pool: Pool, view: ArticleView) -> ArticleView:
-    levers = pool.articles[view.id].facts.levers
+async def _with_levers(service: Service, pool: Pool, view: ArticleView) -> ArticleView:
+    found = pool.articles.get(view.id)  # edits happen in between
+    levers = None if found is None else found.facts.levers
     if levers is None:
         return view
-    return replace(view, levers=levers_view(service, pool.name, view.id, levers))
+    try:
+        return replace(view, levers=await levers_view(service, pool.name, view.id, levers))
+    except ApiError:  # and while this is estimated
+        return view
 
 
 def stats(

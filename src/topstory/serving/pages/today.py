@@ -13,6 +13,7 @@ from starlette.responses import Response
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import Acknowledged, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.config.schema import KeyConfig
+from topstory.serving.http.asgi import cookie, header
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.records import Decided
 from topstory.serving.pages.explanation import Explanation, explain, visit_of
@@ -56,9 +57,10 @@ class Today:
     async def front(self, request: Request) -> Response:
         """The page, with a decision of its own: a visit."""
         place = _number(request.query_params.get("as"), len(self._names.personas))
-        visitor = request.cookies.get(COOKIE, "")
-        known = VISITOR.fullmatch(visitor) is not None and "new" not in request.query_params
-        if not known:
+        visitor = cookie(header(request.scope, b"cookie"), COOKIE)
+        known = visitor is not None and VISITOR.fullmatch(visitor) is not None
+        known = known and "new" not in request.query_params
+        if visitor is None or not known:
             visitor = secrets.token_hex(8)
         decision, problem = None, None
         try:
@@ -96,7 +98,8 @@ class Today:
         """Why this story: by the model as it is now."""
         self._spend()
         found = await decision_of(self._service, _decision_id(request))
-        return data(self._explained(found.decided))
+        async with self._service.spare_time.piece():  # it takes as long as several decisions
+            return data(self._explained(found.decided))
 
     def _explained(self, decided: Decided) -> Explanation:
         decider, now = self._service.decider(self._pool), self._service.clock.now()
@@ -139,7 +142,8 @@ class Today:
 
 def _number(text: str | None, count: int) -> int:
     """Which of so many; the first if the text says none of them."""
-    return int(text) if text is not None and text.isdecimal() and int(text[:6]) < count else 0
+    known = text is not None and text.isdecimal() and len(text) < 7 and int(text) < count
+    return int(text) if text is not None and known else 0
 
 
 def _decision_id(request: Request) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from time import perf_counter
 
 from topstory.serving.api.errors import ApiError
 
 SLICE_SECONDS = 0.02  # of decisions without a break: others are answered in between
+MAX_PIECES = 20  # of spare-time work that wait
 UNIT_SECONDS = 1e-9  # of one article for one number of its d × d matrix, until it is measured
 
 
@@ -75,6 +79,36 @@ class QueueTime:
             self.each[pool] = work * self._slowness
             self.slices[pool] = max(1, int(SLICE_SECONDS / work))
         self.waiting = sum(count * self.each.get(pool, 0.0) for pool, count in left.items())
+
+
+class SpareTime:
+    """Work beside decisions that nobody needs at once: a third of the time of a process at most.
+
+    One piece at a time. After it the next one waits for twice as long as it took; decisions do not.
+    If many wait already, one more is refused.
+    """
+
+    def __init__(self) -> None:
+        self._turn, self._waiting = asyncio.Lock(), 0
+        self._free = 0.0  # when the next piece may begin
+
+    @asynccontextmanager
+    async def piece(self) -> AsyncIterator[None]:
+        """Wait for one's turn. Inside nothing is awaited."""
+        if self._waiting >= MAX_PIECES:
+            raise overloaded(f"{MAX_PIECES} others are waiting for this")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                await asyncio.sleep(max(0.0, self._free - perf_counter()))
+                began = perf_counter()
+                try:
+                    yield
+                finally:
+                    ended = perf_counter()
+                    self._free = ended + 2 * (ended - began)
+        finally:
+            self._waiting -= 1
 
 
 def overloaded(why: str) -> ApiError:

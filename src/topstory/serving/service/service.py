@@ -20,10 +20,11 @@ from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import Clock
 from topstory.serving.journal.records import ArticleFacts, Edit, Levers, Placed, Removed
 from topstory.serving.security.decision_ids import Signer
-from topstory.serving.service.admission import UNIT_SECONDS
+from topstory.serving.service.admission import UNIT_SECONDS, SpareTime
 from topstory.serving.service.frontend import FrontEnd, unknown_pool
 from topstory.serving.service.inputs import facts_of, levers_of
 from topstory.serving.service.live_view import LiveView
+from topstory.serving.service.recent_estimates import RecentEstimates
 from topstory.serving.service.replies import Awaited
 from topstory.serving.service.sequencer.ledger import Ledger
 from topstory.serving.service.sequencer.sequencer import Sequencer
@@ -45,6 +46,8 @@ class Service:
         self.sequencer = Sequencer(config, ledger)
         view = LiveView(config, ledger)
         self.deciders = view.deciders
+        self.estimates = RecentEstimates(self.deciders, self.recent)
+        self.spare_time = SpareTime()
         # The sequencer is right here: it is its own transport.
         self.front = FrontEnd(config, view, self.sequencer, signer, folder.features)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import subprocess
 from collections.abc import Callable
@@ -24,9 +23,6 @@ from topstory.serving.workers.wire import (
 
 MODULE = "topstory.serving.workers.worker_process"
 COUNT_SECONDS, WARM_UP_SECONDS = 1.0, 60.0  # a worker has this long for it
-# What a worker needs of the environment; the rest may hold secrets that are not for it.
-INHERITED = ("PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
-INHERITED_PREFIXES = ("LC_", "PYTHON", "NUMBA_", "OMP_", "OPENBLAS_", "MKL_", "COV", "MALLOC_")
 
 MakeLearner = Callable[[SendMessage], Learner]
 
@@ -44,7 +40,7 @@ class WorkerHandle:
                 [*command, *map(str, descriptors)],
                 pass_fds=descriptors,
                 stdin=subprocess.DEVNULL,
-                env=_environment(),
+                env=child_process.environment(),
             )
         self.place = place
         self._end = ours
@@ -120,11 +116,3 @@ class WorkerHandle:
             if not answered.done():
                 answered.set_result(None)
         self._pending[type(message)] = []
-
-
-def _environment() -> dict[str, str]:
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name in INHERITED or name.startswith(INHERITED_PREFIXES)
-    }

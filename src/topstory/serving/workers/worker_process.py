@@ -84,7 +84,7 @@ class Worker:
             sessions=sessions_of(config).holder,
         )
         self._forwarding = forwarding = Forwarding(link.send, keys, limits)
-        gate = Gate(forwarding)
+        gate = Gate(forwarding, keys)
         app = App(front, keys, gate, requests, count_rest=False)
         fast_routes = FastRoutes(app.hot, requests, cors=bool(config.cors_origins))
         server = http_server(

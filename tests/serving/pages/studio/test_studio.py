@@ -188,6 +188,7 @@ def test_bad_questions_get_clear_answers(paged: Served) -> None:
             ("/studio/data/articles?page=x", 422),
             ("/studio/data/now?pool=x", 404),
             ("/studio/data/decision?id=", 422),
+            (f"/studio/data/decision?id={'9' * 5000}", 422),
             ("/studio/data/decision?id=999999", 404),
             ("/studio/data/decision?id=k1.x", 403),
         ):

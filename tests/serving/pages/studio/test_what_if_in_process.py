@@ -46,7 +46,9 @@ class Process:
         self.killed = False
 
     async def start(self, *command: str, **options: Any) -> Process:
-        assert list(command) == child_process.command(what_if.MODULE)
+        assert list(command) == child_process.command(what_if.MODULE, spare=True)
+        assert "PATH" in options["env"]
+        assert "SOME_SECRET" not in options["env"]
         return self
 
     def write(self, question: bytes) -> None:
@@ -88,6 +90,7 @@ def tried(
 def test_a_trial_judges_every_candidate_and_what_it_trained_can_be_promoted(
     demo: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SOME_SECRET", "not for the process")
     process = Process()
     state = tried(demo, process, monkeypatch)
     assert (state["state"], state["pool"], state["events"]) == ("done", "front", 800)
@@ -101,6 +104,11 @@ def test_a_trial_judges_every_candidate_and_what_it_trained_can_be_promoted(
     assert process.killed  # it is not left behind
     trained = demo.get(f"{PATH}/policy?place=0", "promote").json()["policy"]
     assert demo.get(f"{PATH}/policy?place=2", "promote").status_code == 409
+    limits = msgspec.structs.replace(demo.service.config.limits, policy_bytes=1000)
+    small = msgspec.structs.replace(demo.service.config, limits=limits)
+    with monkeypatch.context() as limited:
+        limited.setattr(demo.pages._what_if, "_config", small)
+        assert demo.get(f"{PATH}/policy?place=0", "promote").status_code == 413
     policy = "/v1/pools/front/policy"
     before = demo.get(policy, "read").json()
     compared = demo.post(f"{policy}/comparison", "promote", json={"policy": trained}).json()
@@ -190,8 +198,6 @@ def test_the_process_answers_a_question_on_standard_input_in_lines(
     demo: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     data = demo.service.config.data
-    nice: list[int] = []
-    monkeypatch.setattr(os, "nice", nice.append)
 
     def said(question: Question) -> list[Any]:
         out = BytesIO()
@@ -210,4 +216,3 @@ def test_the_process_answers_a_question_on_standard_input_in_lines(
     assert (tmp_path / "0.safetensors").is_file()
     *_, wrong = said(Question(data, "nowhere", (Candidate("random"),), str(tmp_path)))
     assert "no pool 'nowhere'" in wrong["error"]
-    assert nice == [what_if_process.NICE] * 2

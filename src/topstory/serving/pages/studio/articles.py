@@ -49,7 +49,7 @@ async def article_page(
     rows = []
     for each in some:
         if each.facts.id in pool.articles:  # edits happen in between
-            rows.append(_row(service, name, pool.articles[each.facts.id], ctr))
+            rows.append(await _row(service, name, pool.articles[each.facts.id], ctr))
         await asyncio.sleep(0)
     return ArticlePage(len(found), len(pool.articles), number, pages, rows)
 
@@ -86,9 +86,9 @@ def _ctr(shows: list[list[int]], payoff: list[list[float]]) -> float | None:
     return float(sum(map(sum, payoff))) / total if total else None
 
 
-def _row(service: Service, name: str, article: Article, ctr: float | None) -> dict[str, Any]:
+async def _row(service: Service, name: str, article: Article, ctr: float | None) -> dict[str, Any]:
     pool = service.decider(name).pool
-    view = article_view(service, name, article.facts.id)
+    view = await article_view(service, name, article.facts.id)
     typical = _typical(pool)
     estimate = float(pool.policy.estimates(typical, [view.id])[0])
     width = float(pool.policy.widths(typical, [view.id])[0]) * (pool.policy.explorer.bonus or 1.0)

@@ -7,14 +7,15 @@ stream open, for which it asks the learner anew every second.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topstory.serving.api.errors import ApiError
-from topstory.serving.http.asgi import ClientDisconnected, answer_of, header
+from topstory.serving.http.asgi import ClientDisconnected, answer_of, cookie, header
+from topstory.serving.security.api_keys import Keys
 
 COOKIE = "topstory_studio"
 # No page of another site can send this header without being asked for permission first.
@@ -22,14 +23,15 @@ MARK = b"x-topstory-studio"
 STREAM, SNAPSHOT = "/studio/stream", "/studio/data/now"
 STREAM_SECONDS = 1.0
 MAX_STREAMS = 200  # in one process
+MAX_STREAMS_OF_KEY = 50  # so that one cannot take all
 
 
 class Gate:
     """An application in front of another: it turns cookies into keys, and answers streams."""
 
-    def __init__(self, inner: ASGIApp) -> None:
-        self._inner = inner
-        self._streams = 0
+    def __init__(self, inner: ASGIApp, keys: Keys) -> None:
+        self._inner, self._keys = inner, keys
+        self._streams: Counter[str] = Counter()  # by the key's name
         self.ending: Callable[[], bool] = lambda: False  # whether the server stops
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,10 +45,11 @@ class Gate:
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Server-sent events: the state of a pool, every second while the browser listens."""
-        if self._streams >= MAX_STREAMS:
+        key = self._keys.recognise(header(scope, b"authorization"), "read").name
+        if self._streams.total() >= MAX_STREAMS or self._streams[key] >= MAX_STREAMS_OF_KEY:
             raise ApiError(503, "too_many_streams", "too many pages are open: close some")
         gone = asyncio.create_task(_gone(receive))
-        self._streams += 1
+        self._streams[key] += 1
         started = False
         try:
             last = b""
@@ -71,7 +74,7 @@ class Gate:
             if started:
                 await send({"type": "http.response.body", "body": b""})
         finally:
-            self._streams -= 1
+            self._streams[key] -= 1
             gone.cancel()
 
     async def _snapshot(self, scope: Scope) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
@@ -104,13 +107,7 @@ def session_token(cookies: bytes | None) -> str | None:
     >>> session_token(b"a=b; topstory_studio=xyz")
     'xyz'
     """
-    if cookies is None or COOKIE.encode() not in cookies:
-        return None
-    try:
-        found = SimpleCookie(cookies.decode("latin-1")).get(COOKIE)
-    except CookieError:
-        return None
-    return None if found is None else found.value
+    return cookie(cookies, COOKIE)
 
 
 async def _gone(receive: Receive) -> None:

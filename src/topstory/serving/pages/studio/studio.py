@@ -43,7 +43,7 @@ SECTIONS = {
     "health": "Health",
     "decisions": "Decisions",
 }
-MAX_NUMBER = 2**62
+MAX_DIGITS = 19  # of a decision's number
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -186,8 +186,9 @@ class Studio:
             service.config.limits.magnitude,
         )
         try:
-            decider = service.decider(pool)
-            return explain(decider, user, service.clock.now(), self._names.segments)
+            decider, names = service.decider(pool), self._names.segments
+            async with service.spare_time.piece():  # it takes as long as several decisions
+                return explain(decider, user, service.clock.now(), names)
         except KeyError:
             raise ApiError(409, "no_article", "no article can be shown now") from None
 
@@ -230,10 +231,10 @@ class Studio:
         """End it."""
         return await self._what_if.cancel()
 
-    def trained(self, request: Request, pool: str) -> Any:
+    async def trained(self, request: Request, pool: str) -> Any:
         """A policy that was tried, for `PUT /v1/pools/{pool}/policy`."""
         place = _whole(request.query_params.get("place", ""), "place")
-        return {"policy": self._what_if.trained(place)}
+        return {"policy": await self._what_if.trained(place)}
 
     async def health(self, request: Request, pool: str) -> Any:
         """Requests, journal, disk."""
@@ -242,13 +243,14 @@ class Studio:
     async def decision(self, request: Request, pool: str) -> Any:
         """Everything known of one decision, by its id or its number in the journal."""
         token = request.query_params.get("id", "").strip()
-        if token.isdecimal() and int(token) < MAX_NUMBER:
+        if token.isdecimal() and len(token) < MAX_DIGITS:
             found = await numbered(self._service, int(token))
         elif 0 < len(token) <= 100:
             found = await decision_of(self._service, token)
         else:
             raise ApiError(422, "bad_request", "give the id of a decision, or its number")
-        return describe_decision(self._service, found, self._names.segments)
+        async with self._service.spare_time.piece():  # it is explained, too
+            return describe_decision(self._service, found, self._names.segments)
 
     def recent(self, request: Request, pool: str) -> Any:
         """The last decisions of a pool that were paid for, and of all."""

@@ -70,12 +70,16 @@ class WhatIf:
             self._forget()
         return self.state
 
-    def trained(self, place: int) -> str:
+    async def trained(self, place: int) -> str:
         """A policy that was trained on the whole log: a file of `Policy.save`, in base64."""
         found = None if self._folder is None else self._folder / f"{place}.safetensors"
         if self.state["state"] != "done" or found is None or not found.is_file():
             raise ApiError(409, "no_result", "there is no such policy: evaluate it first")
-        return b64encode(found.read_bytes()).decode()
+        most = self._config.limits.policy_bytes // 4 * 3  # in base64 it has a third more
+        if found.stat().st_size > most:
+            message = "the policy is too large to be promoted: see `limits.policy_bytes`"
+            raise ApiError(413, "policy_too_large", message)
+        return await asyncio.to_thread(lambda: b64encode(found.read_bytes()).decode())
 
     async def close(self) -> None:
         """The service ends."""
@@ -86,7 +90,8 @@ class WhatIf:
         pool = {"pool": question.pool}
         try:
             process = await asyncio.create_subprocess_exec(
-                *child_process.command(MODULE),
+                *child_process.command(MODULE, spare=True),
+                env=child_process.environment(("PG",)),  # libpq's
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=MAX_LINE,

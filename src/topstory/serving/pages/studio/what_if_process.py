@@ -1,12 +1,11 @@
 """What other policies would have earned, in a process of its own, so that serving is not slowed.
 
-It has the lowest priority, takes a question on standard input, and writes lines of JSON: what it is
-doing, and in the end what it found.
+It has what time and memory others leave, takes a question on standard input, and writes lines of
+JSON: what it is doing, and in the end what it found.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -25,7 +24,6 @@ from topstory.serving.journal.connect import journal_of
 from topstory.serving.upkeep.journal_export import export
 
 MAX_EVENTS = 300_000  # the last ones
-NICE = 15
 
 Say = Callable[[dict[str, Any]], None]
 Method = Literal["evaluate", "replay"]
@@ -143,7 +141,6 @@ def _ends(interval: Any) -> tuple[float, float] | None:
 
 def main() -> None:
     """Answer the question on standard input."""
-    os.nice(NICE)
     warnings.simplefilter("ignore")  # the page shows the cautions of each value
     question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
 
