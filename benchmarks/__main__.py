@@ -36,12 +36,14 @@ from benchmarks import (
     storage,
     study,
     training,
+    wide,
     workers,
 )
 from benchmarks.tables import Section, fill_in
 
 PARTS: dict[str, Callable[[bool], Section]] = {
     "replay": replay.run,
+    "wide": wide.run,
     "train": training.run,
     "off_policy": off_policy.run,
     "growth": growth.run,

@@ -220,6 +220,7 @@ TWINS: dict[str, Callable[[Setting], Twin]] = {
     "logistic-disjoint": lambda at: LogisticRegressions(
         at.dimension, None, at.number("ridge"), 1.0, at.number("rate", 0.05)
     ),
+    "low-rank": lambda at: Algorithm1(at.dimension, at.number("ridge")),  # d is below its rank
     "logistic-hybrid": lambda at: LogisticRegressions(
         at.dimension,
         at.features,

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import csr_array
 from tests.studies.small import POLICIES, SIZES, logs, small_study
+from tests.worlds import changing_pools, world
 
 import topstory as ts
 from topstory.evaluation import Outcome, mean_lift, mean_relative_ctr
@@ -28,6 +29,7 @@ from topstory.events.columns.contexts import as_contexts
 from topstory.features.offset import offset_by
 from topstory.models import LinearOffset
 from topstory.report import Report
+from topstory.report.figures import figures
 from topstory.studies.logs.simulated import SCALES
 from topstory.studies.logs.sources import default_policies
 from topstory.studies.logs.summaries import memberships
@@ -177,6 +179,32 @@ def test_values_are_given_by_the_names_of_the_registry(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="values of alpha are given twice"):
         small_study(tmp_path / "other", values={"alpha": [1]})
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.filterwarnings("ignore::topstory.studies.StudyWarning")  # one path, few events
+def test_late_payoffs_have_a_figure_if_asked_for(tmp_path: Path) -> None:
+    place, random, pools = world(1), np.random.default_rng(3), changing_pools(12, 5, 8, seed=2)
+    tuning, evaluation = (place.log(500, pools, random) for _ in range(2))  # an event an hour
+    given: dict[str, Any] = {"policies": ["ucb"], "sizes": [1.0], "alphas": [0.3], "repeats": 1}
+    given |= {"epsilons": [0.1], "engine": "serial"}
+    plain = ts.study(tmp_path / "plain", tuning=tuning, evaluation=evaluation, **given)
+    late = ts.study(
+        tmp_path / "late", tuning=tuning, evaluation=evaluation, delays=[600, 120], **given
+    )
+    assert plain.report().late == ()
+    assert not any(figure.key == "by_delay" for figure in figures(plain.report()))
+    assert len(late.evaluated) == len(plain.evaluated)
+    (egreedy, ucb) = late.report().late
+    assert (egreedy.policy, ucb.policy, ucb.minutes) == ("egreedy", "ucb", (0.0, 120.0, 600.0))
+    for minutes, found in zip(ucb.minutes, ucb.learn, strict=True):
+        by_hand = ts.replay(
+            ts.policy("ucb", alpha=0.3), evaluation, delay=f"{minutes:g}min"
+        ).learning
+        assert found.value == by_hand.relative_ctr
+    assert any(figure.key == "by_delay" for figure in figures(late.report()))
+    assert "--delays 120,600" in late.report().command
+    with pytest.raises(ValueError, match="a delay must be above 0 and at most 100,000 minutes"):
+        ts.study(tmp_path / "bad", tuning=tuning, evaluation=evaluation, delays=[0], **given)
 
 
 def test_every_row_of_the_table_of_runs_is_a_replay(study: ts.Study) -> None:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from topstory.policies.entries import Setting
+
 LogFolder = Annotated[
     str, typer.Argument(metavar="LOG", help="Folder of the log, or its URL (s3://…, gs://…).")
 ]
@@ -82,8 +84,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in
 
 
 def parse_policies(
-    texts: Sequence[str], given: Mapping[str, float | None], seed: int
-) -> dict[str, dict[str, float]]:
+    texts: Sequence[str], given: Mapping[str, Setting | None], seed: int
+) -> dict[str, dict[str, Setting]]:
     """The policies named, each with those of the given parameters that it takes.
 
     Raises a usage error for an unknown name, or for a parameter that none of the policies takes. A

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from topstory.cli.arguments import inapplicable, parse_names, parse_policies
+from topstory.policies.entries import Setting
 from topstory.policies.registry import REGISTRY
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def given_policies(
-    texts: Sequence[str], numbers: Mapping[str, float | None], seed: int
+    texts: Sequence[str], numbers: Mapping[str, Setting | None], seed: int
 ) -> dict[str, str | Policy]:
     """Each as it was given: a file's policy, or the name of one that is yet to be trained.
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 import typer
 
+from topstory.policies.entries import Parameter, Setting
 from topstory.policies.registry import NUMBERS, REGISTRY, TUNED, described
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
 TUNABLE = tuple(name for name, entry in REGISTRY.items() if entry.tuned)
+PolicyToTrain = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=f"Which policy: {', '.join(TUNABLE[:-1])} or {TUNABLE[-1]}. Default: "
+        "linucb-hybrid-prior, or linucb-disjoint-prior or ucb-prior where articles, or users too, "
+        "have no features; with --ridge the same without a prior (--ridge paper: as in the paper).",
+    ),
+]
 
 
 def with_policy_numbers(command: Command) -> Command:
@@ -64,8 +75,23 @@ def _with_options(command: Command, options: Iterator[inspect.Parameter]) -> Com
 
 def _numbers() -> Iterator[inspect.Parameter]:
     for name, number in NUMBERS.items():
-        option = typer.Option(metavar=number.metavar, help=f"{described(number)}.")
-        yield _parameter(name, Annotated[float | None, option])
+        said: dict[str, Any] = {"metavar": number.metavar, "help": f"{described(number)}."}
+        if number.words:
+            said["parser"] = partial(_number_or_word, number)
+        kind = Any if number.words else float | None
+        yield _parameter(name, Annotated[kind, typer.Option(**said)])
+
+
+def _number_or_word(number: Parameter, text: str) -> Setting:
+    """A setting as it was typed."""
+    if text in number.words:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"expected a number or {' or '.join(number.words)}, got {text!r}"
+        ) from None
 
 
 def _grids() -> Iterator[inspect.Parameter]:

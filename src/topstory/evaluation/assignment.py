@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from topstory.evaluation.replays.warm_start import needs_offset
+from topstory.policies.entries import Setting
 from topstory.policies.registry import PAPER, REGISTRY, without_prior
 
 ALL = "all"  # stands for the policies of the paper
 
-Parameters = dict[str, float]
+Parameters = dict[str, Setting]
 
 
 def policy_names(policies: str | Iterable[str]) -> list[str]:
@@ -24,7 +25,7 @@ def policy_names(policies: str | Iterable[str]) -> list[str]:
 
 
 def assign_parameters(
-    policies: str | Iterable[str], parameters: Mapping[str, float | None]
+    policies: str | Iterable[str], parameters: Mapping[str, Setting | None]
 ) -> dict[str, Parameters]:
     """Each policy, with those of the parameters that it takes; None counts as not given.
 

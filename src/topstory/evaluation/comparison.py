@@ -35,6 +35,7 @@ from topstory.events import EventLog
 from topstory.events.log import check_log
 from topstory.html_table import html_table
 from topstory.models.priors import Prior
+from topstory.policies.entries import Setting
 from topstory.policies.registry import REGISTRY, policy
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ def compare(
     baseline: str | None = None,
     delay: float | str | timedelta = 0,
     batch: int = 1,
-    **parameters: float | None,
+    **parameters: Setting | None,
 ) -> Comparison:
     """Replay several policies on one log, and put what they earned side by side.
 

@@ -7,6 +7,7 @@ from topstory.models.hybrid import HybridLinear as HybridLinear
 from topstory.models.input_range import NotFiniteError as NotFiniteError
 from topstory.models.logistic.disjoint import LogisticDisjoint as LogisticDisjoint
 from topstory.models.logistic.hybrid import LogisticHybrid as LogisticHybrid
+from topstory.models.low_rank import LowRankLinear as LowRankLinear
 from topstory.models.model import Model as Model
 from topstory.models.no_model import NoModel as NoModel
 from topstory.models.offset import LinearOffset as LinearOffset

@@ -22,6 +22,7 @@ from topstory.models.priors.sums import ArticleSums, sum_articles
 from topstory.models.priors.weighing import new_tally, tally_of
 
 AUTO = "auto"
+PAPER = "paper"  # the ridge of the paper, by name
 PAPER_RIDGE = 1.0
 MIN_ARTICLES, MIN_TRIALS = 20, 50  # from which `auto` finds a ridge
 
@@ -37,8 +38,15 @@ class LinearModel(Model):
 
     def __init__(self, ridge: float | str | None, prior: Prior | None) -> None:
         super().__init__()
+        if ridge == PAPER:
+            if prior is not None:
+                raise ValueError(
+                    "ridge='paper' starts as the paper does, without a prior; give either it, or "
+                    "prior"
+                )
+            ridge = PAPER_RIDGE
         if isinstance(ridge, str) and ridge != AUTO:
-            raise ValueError(f"ridge must be a number or {AUTO!r}, got {ridge!r}")
+            raise ValueError(f"ridge must be a number, {AUTO!r} or {PAPER!r}, got {ridge!r}")
         if ridge == AUTO and prior is not None:
             raise ValueError("ridge='auto' finds a prior by itself; give either it, or prior")
         self.finds_ridge = ridge == AUTO

@@ -14,6 +14,33 @@ if TYPE_CHECKING:
 
 _DARK = "#4a4f59"
 
+Setting = float | str  # of a parameter: a number, or one of its words
+
+
+def settings_of(parameters: Mapping[str, Any]) -> dict[str, Setting]:
+    """Those parameters that are numbers or words.
+
+    >>> settings_of({"ridge": "auto", "alpha": 1, "segments": None})
+    {'ridge': 'auto', 'alpha': 1.0}
+    """
+    return {
+        name: value if isinstance(value, str) else float(value)
+        for name, value in parameters.items()
+        if isinstance(value, int | float | str)
+    }
+
+
+def listed(settings: Mapping[str, Setting]) -> str:
+    """Settings in a line.
+
+    >>> listed({"ridge": "auto", "alpha": 0.1})
+    'ridge auto, alpha 0.1'
+    """
+    return ", ".join(
+        f"{name} {value if isinstance(value, str) else f'{value:g}'}"
+        for name, value in settings.items()
+    )
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -25,6 +52,7 @@ class Parameter:
     name: str
     help: str  # without the names of the policies, which `topstory replay --help` puts before it
     metavar: str | None = None  # on the command line; None: it is no number, only Python takes it
+    words: tuple[str, ...] = ()  # settings with a name, beside numbers
     served: bool = True  # whether the service's configuration takes it, if it is a number
     required: bool = False
     symbol: str = ""  # in reports: ε

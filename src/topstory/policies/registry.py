@@ -8,6 +8,7 @@ can list the policies without waiting for numba.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from topstory.policies.entries import (
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
     from topstory.policies.policy import Policy
 
 _GREY = "#8b909a"
-_RIDGE = Parameter("ridge", "weight of each article's prior", metavar="R")
+_RIDGE = Parameter(
+    "ridge",
+    "weight of each article's prior; auto: found from the trials; paper: 1",
+    metavar="R",
+    words=("auto", "paper"),
+)
+_PLAIN_RIDGE = replace(_RIDGE, help="weight of each article's prior", words=("paper",))
 _SHARED_RIDGE = Parameter(
     "shared_ridge", "weight of the prior of the shared coefficients", metavar="R"
 )
@@ -113,15 +120,26 @@ _MODELS = (
         "topstory.models.logistic.disjoint:LogisticDisjoint",
         "#5aa7c9",
         panel="logistic disjoint",
-        parameters=(_RIDGE, _RATE),
+        parameters=(_PLAIN_RIDGE, _RATE),
     ),
     ModelEntry(
         "logistic-hybrid",
         "topstory.models.logistic.hybrid:LogisticHybrid",
         "#b07ad1",
         panel="logistic hybrid",
-        parameters=(_RIDGE, _SHARED_RIDGE, _RATE),
+        parameters=(_PLAIN_RIDGE, _SHARED_RIDGE, _RATE),
         article_features=True,
+        cost=3.0,
+    ),
+    ModelEntry(
+        "low-rank",
+        "topstory.models.low_rank:LowRankLinear",
+        "#6b8e23",
+        panel=None,
+        parameters=(
+            _PLAIN_RIDGE,
+            Parameter("rank", "how many rows are kept beside a diagonal", metavar="N"),
+        ),
         cost=3.0,
     ),
 )
@@ -310,6 +328,8 @@ REGISTRY: dict[str, PolicyEntry] = {
         ("logts-hybrid", "logistic ts (hybrid)", "logistic-hybrid", "thompson"),
         ("lints-disjoint", "lints (disjoint)", "disjoint", "thompson"),
         ("lints-hybrid", "lints (hybrid)", "hybrid", "thompson"),
+        ("linucb-lowrank", "linucb (low rank)", "low-rank", "upper-confidence"),
+        ("lints-lowrank", "lints (low rank)", "low-rank", "thompson"),
         ("squarecb-disjoint", "squarecb (disjoint)", "disjoint", "inverse-gap"),
         ("squarecb-hybrid", "squarecb (hybrid)", "hybrid", "inverse-gap"),
         ("softmax-disjoint", "softmax (disjoint)", "disjoint", "softmax"),
@@ -329,7 +349,11 @@ PAPER = tuple(name for name, entry in REGISTRY.items() if entry.in_paper)
 
 
 def _by_name(parameters: Iterable[Parameter | None]) -> dict[str, Parameter]:
-    return {each.name: each for each in parameters if each is not None}
+    found: dict[str, Parameter] = {}
+    for each in parameters:
+        if each is not None:
+            found.setdefault(each.name, each)  # the first says the most
+    return found
 
 
 TUNED = _by_name(entry.tuned for entry in REGISTRY.values())  # what tuning searches
@@ -350,15 +374,15 @@ def policy(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
     Args:
         name: `random`, `omniscient`, or `egreedy`, `ucb` and their kinds with `-warm`, `-seg`,
             `-disjoint`, `-hybrid` (`linucb-…` for the last two); `lints-…`, `squarecb-…`,
-            `softmax-…`, `epochgreedy-…`, `logucb-…` and `logts-…` with the last two; `ts`, `ucb1`
-            and `klucb`, also with `-seg`; some with `-prior`: the keys of `REGISTRY`.
+            `softmax-…`, `epochgreedy-…`, `logucb-…` and `logts-…` with the last two;
+            `linucb-lowrank`, `lints-lowrank`; `ts`, `ucb1` and `klucb`, also with `-seg`; some with
+            `-prior`: the keys of `REGISTRY`.
         seed: for what is drawn at random.
         parameters: `epsilon` or `decay` (ε-greedy); `alpha` (ucb, linucb, lints, ts, ucb1, klucb)
             or `delta` (ucb, linucb); `optimistic` (lints); `successes`, `failures` (ts); `c`,
             `floor` (squarecb); `temperature` (softmax); `epochs` (epochgreedy);
-            `ridge` (disjoint, hybrid); `shared_ridge` (hybrid); `rate` (logucb, logts); `prior`
-            (all others but warm);
-            `offset`, `average` (warm);
+            `ridge` (disjoint, hybrid, lowrank); `rank` (lowrank); `shared_ridge` (hybrid); `rate`
+            (logucb, logts); `prior` (all others but warm and lowrank); `offset`, `average` (warm);
             `segments`, `assignment` (seg); `folds` (omniscient); `half_life` (all that learn), in
             hours.
 
@@ -408,7 +432,7 @@ def described(parameter: Parameter) -> str:
     >>> described(NUMBERS["alpha"])
     'ucb, linucb, ...: how many widths are added to an estimate'
     >>> described(NUMBERS["ridge"])
-    "disjoint, hybrid...: weight of each article's prior"
+    "disjoint, hybrid...: weight of each article's prior; auto: found from the trials; paper: 1"
     """
     takers: dict[str, None] = {}  # a policy is called after its explorer, a dash, and its model
     for name, entry in REGISTRY.items():

@@ -126,6 +126,16 @@ class Series(msgspec.Struct, frozen=True):
     random: tuple[float | None, ...]  # the log's own, over the same windows
 
 
+class Late(msgspec.Struct, frozen=True):
+    """A policy's relative CTR by how late payoffs come, all data."""
+
+    policy: str
+    name: str
+    minutes: tuple[float, ...]
+    deploy: tuple[Number, ...]
+    learn: tuple[Number, ...]
+
+
 class LogDescription(msgspec.Struct, frozen=True):
     """One log of the study."""
 
@@ -211,6 +221,7 @@ class Report(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     learning_share: float = 0.1  # of the traffic, in totals
     binary: bool = True  # payoffs are 0 or 1: their mean is a CTR
+    late: tuple[Late, ...] = ()  # one for each policy, if delays were asked for
 
     @property
     def simulated(self) -> bool:

@@ -105,7 +105,7 @@ def beyond_the_edge(
     """
     points: dict[tuple[str, float], list[dict[str, float]]] = {}
     for run in tried:
-        points.setdefault((run.policy, run.size), []).append(dict(run.parameters))
+        points.setdefault((run.policy, run.size), []).append(run.numbers)
     wider: list[Run] = []
     for (policy, size), best in chosen.items():
         if math.isnan(best.value):
@@ -194,10 +194,27 @@ def evaluation_cells(settings: StudySettings, chosen: Recommended) -> list[Evalu
     ]
 
 
+def delayed_runs(settings: StudySettings, chosen: Recommended) -> list[Run]:
+    """Every policy with its recommended parameters and payoffs that come late: all data, a seed.
+
+    >>> best = {("ucb", 1.0): Recommendation({"alpha": 0.4}, 1.5, at_edge=())}
+    >>> settings = StudySettings(policies=("ucb",), sizes=(1.0,), delays=(10.0, 60.0))
+    >>> [run.delay for run in delayed_runs(settings, best)]
+    [10.0, 60.0]
+    """
+    size = max(settings.sizes)
+    return [
+        Run.of(policy, chosen[policy, size].parameters, size, settings.seed, delay)
+        for policy in settings.policies
+        for delay in settings.delays
+    ]
+
+
 def total_cost(settings: StudySettings, tuning_events: int, evaluation_events: int) -> float:
     """The work of a whole study, in events of a simple policy; known before it starts."""
     seeds = settings.repeats * len(settings.sizes)
     on_tuning = sum(cost(run) for run in tuning_runs(settings))
+    seeds += len(settings.delays)
     on_evaluation = sum(
         seeds * cost(Run.of(policy, {}, 1.0, 0)) for policy in settings.policies
     ) + sum(cost(run) for run in reference_runs(settings))

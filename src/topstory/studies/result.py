@@ -38,6 +38,7 @@ class Study:
     engine: str
     identities: Mapping[str, str] = field(repr=False)  # of its logs, by role
     options: tuple[str, ...] = field(repr=False)  # that name the logs on the command line
+    delayed: Mapping[Run, Outcome] = field(default_factory=dict, repr=False)  # payoffs came late
 
     def chosen(self, policy: str, size: float = 1.0) -> Mapping[str, float]:
         """The parameters that the tuning log recommends."""

@@ -18,6 +18,7 @@ LEARNERS = tuple(name for name in PAPER if REGISTRY[name].tuned)
 # The paper's first, then some of its models that start from what the exploration taught.
 STUDIED = (*LEARNERS, "ucb-prior", "linucb-disjoint-prior", "linucb-hybrid-prior")
 TUNED = tuple(dict.fromkeys(each.tuned.name for each in REGISTRY.values() if each.tuned))
+MAX_DELAY = 100_000  # minutes
 SEARCHED_RIDGES = (10.0, 100.0)  # tried in addition to the paper's 1
 
 
@@ -37,6 +38,7 @@ class StudySettings(msgspec.Struct, frozen=True):
     tune_on: str = TOTAL
     learning_share: float = LEARNING_SHARE  # of the traffic, in totals over both buckets
     seed: int = 0
+    delays: tuple[float, ...] = ()  # minutes by which payoffs come late, in a figure of its own
 
     def grid(self, policy: str) -> tuple[float, ...]:
         """The values of ε, α or the like that a policy is tuned over."""
@@ -54,6 +56,7 @@ def checked_settings(
     learning_share: float,
     tune_ridge: bool,
     seed: int,
+    delays: Sequence[float] = (),
 ) -> StudySettings:
     """The settings; raises ValueError if they are not valid."""
     names = STUDIED if policies is None else tuple(dict.fromkeys(policies))
@@ -82,4 +85,14 @@ def checked_settings(
         tune_on=tune_on,
         learning_share=float(learning_share),
         seed=seed,
+        delays=_checked_delays(delays),
     )
+
+
+def _checked_delays(delays: Sequence[float]) -> tuple[float, ...]:
+    for each in delays:
+        if not 0 < each <= MAX_DELAY:
+            raise ValueError(
+                f"a delay must be above 0 and at most {MAX_DELAY:,} minutes, got {each!r}"
+            )
+    return tuple(sorted(set(map(float, delays))))

@@ -33,6 +33,7 @@ from topstory.studies.plan import (
     TUNING,
     beyond_the_edge,
     check_parameters,
+    delayed_runs,
     evaluation_cells,
     recommended,
     reference_runs,
@@ -64,6 +65,7 @@ def study(
     tune_on: str = TOTAL,
     learning_share: float = 0.1,
     tune_ridge: bool | None = None,
+    delays: Sequence[float] = (),
     seed: int = 0,
     engine: str | Engine = "local",
     progress: Progress | None = None,
@@ -102,6 +104,8 @@ def study(
         learning_share: the part of the traffic that learns, in that total.
         tune_ridge: search the ridge of linear models as well; by default unless the scale is
             `paper`, whose ridge is 1. Where the best one is the last one tried, more are tried.
+        delays: minutes: replay each policy, with its recommended parameters, also with payoffs
+            that it learns so much later, for a figure; the evaluation log needs timestamps.
         seed: the first seed, and that of the simulated world.
         engine: `serial`, `local` (all cores), `ray`, or an engine.
         progress: called with (what is being done, work done, work in all).
@@ -152,7 +156,7 @@ def study(
             raise ValueError(f"values of {name} are given twice: {name}s and values")
         tried[name] = given
     settings = checked_settings(
-        policies, sizes, tried, unit, repeats, tune_on, learning_share, ridge, seed
+        policies, sizes, tried, unit, repeats, tune_on, learning_share, ridge, seed, delays
     )
     check_parameters(settings)
     source: LogSource
@@ -204,6 +208,7 @@ class _Session:
             chosen = recommended(self.settings, curves)
         runs = [run for cell in evaluation_cells(self.settings, chosen) for run in cell.runs]
         evaluated = self._stage(EVALUATION, runs + reference_runs(self.settings))
+        delayed = self._stage(EVALUATION, delayed_runs(self.settings, chosen))
         return Study(
             folder=self.run_log.folder,
             settings=self.settings,
@@ -212,6 +217,7 @@ class _Session:
             recommended=chosen,
             tuned=tuned,
             evaluated=evaluated,
+            delayed=delayed,
             seconds=self.run_log.seconds,
             engine=self.engine.name,
             identities=self.source.identities,

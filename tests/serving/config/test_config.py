@@ -45,6 +45,16 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
     assert settings.cors_origins == ("https://a.example",)
 
 
+def test_a_ridge_has_names_and_a_prior_chooses_the_policy(tmp_path: Path) -> None:
+    found = read(tmp_path, "[policy]\nridge = 'auto'", TOPSTORY_POOLS__NEWS__POLICY__RIDGE="2.5")
+    assert policy_parameters(found.policy) == {"ridge": "auto"}
+    assert policy_parameters(found.policy_of("news")) == {"ridge": 2.5}
+    found = read(tmp_path, "[policy]\nprior = 'prior.safetensors'")
+    assert found.policy.used_name == plain(found)["policy"]["name"] == "linucb-hybrid-prior"
+    found = read(tmp_path, "[policy]\nridge = 'paper'")
+    assert found.policy.used_name == plain(found)["policy"]["name"] == "linucb-hybrid"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -58,6 +68,11 @@ def test_the_environment_overrides_the_file(tmp_path: Path) -> None:
         ("[policy]\nname = 'ucb-warm'", r"policy\.start: ucb-warm needs offsets"),
         ("[policy]\nname = 'ucb'\nepsilon = 0.1", "policy: policy 'ucb' takes no epsilon"),
         ("[policy]\nalpha = -1.0", "policy: alpha must be >= 0"),
+        ("[policy]\nridge = 'large'", r"policy\.ridge: Invalid enum value 'large'"),
+        (
+            "[policy]\nname = 'logucb-hybrid'\nridge = 'auto'",
+            "policy: the ridge of a logistic model is a number or 'paper', got 'auto'",
+        ),
         ("[pools.a.policy]\nname = 'x'", r"pools\.a\.policy\.name"),
         ("[pools.a.traffic]\nuniform = 1.0", r"pools\.a\.traffic: learning"),
         ("[pools.'../x']", "pools"),

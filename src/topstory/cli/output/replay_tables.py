@@ -18,6 +18,7 @@ from topstory.cli.reports.replay import (
 )
 from topstory.evaluation.comparison import LOGGED
 from topstory.policies import REGISTRY
+from topstory.policies.entries import listed
 
 WIDE_TABLE = 100  # columns of a comparison with pool-weighted CTRs
 BRACKET = "\\["  # not the beginning of a style
@@ -45,7 +46,7 @@ def show_replays(report: ReplayReport, console: Console) -> None:
 
 
 def _show_one(report: ReplayReport, policy: PolicyReport, console: Console) -> None:
-    numbers = ", ".join(f"{name} {value:g}" for name, value in policy.parameters.items())
+    numbers = listed(policy.parameters)
     table = plain_table(
         *("", mean_payoff(report.binary), "95 % interval", "relative", "95 % interval"),
         *(("pool-weighted", "relative") if _pools_vary(report) else ()),

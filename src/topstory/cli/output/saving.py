@@ -8,12 +8,13 @@ from typing import Any
 
 from topstory.cli.reports.replay import SavedReport
 from topstory.events import EventLog
+from topstory.policies.entries import Setting, listed
 
 
 def save_trained(
     path: Path,
     name: str,
-    parameters: Mapping[str, float],
+    parameters: Mapping[str, Setting],
     log: EventLog,
     learned: Mapping[str, Any],  # from exploration: offset or prior, if it takes one
     seed: int,
@@ -36,7 +37,7 @@ def saved_line(saved: SavedReport) -> str:
     """What was saved, in a sentence."""
     from topstory.policies.registry import REGISTRY
 
-    numbers = ", ".join(f"{name} {value:g}" for name, value in saved.parameters.items())
+    numbers = listed(saved.parameters)
     return (
         f"Saved {REGISTRY[saved.policy].paper}{f' ({numbers})' if numbers else ''}, trained on all "
         f"{saved.events:,} events, to {saved.file}"

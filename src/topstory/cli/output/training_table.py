@@ -8,11 +8,12 @@ from topstory.cli.output.numbers import count, interval, number, rate
 from topstory.cli.output.tables import plain_table
 from topstory.cli.output.words import mean_payoff
 from topstory.cli.reports.train import HeldOutReport, TrainReport
+from topstory.policies.entries import listed
 
 
 def show_training(report: TrainReport, console: Console) -> None:
     """How good the policy is on events that it had not seen; then what was learned and written."""
-    numbers = ", ".join(f"{name} {value:g}" for name, value in report.parameters.items())
+    numbers = listed(report.parameters)
     title = report.paper + (f" ({numbers})" if numbers else "")
     if report.held_out is None:
         console.print(title, style="bold", soft_wrap=True)

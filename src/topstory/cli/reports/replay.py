@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from topstory.cli.reports.finite import Ends, MaybeFloat, finite, finite_ends
+from topstory.policies.entries import settings_of
 
 if TYPE_CHECKING:
     from topstory.evaluation import Claim, Comparison, ExplorationCost, Lift, MeanBucket, WarmStart
@@ -86,7 +87,7 @@ class PolicyReport(msgspec.Struct, frozen=True):
 
     policy: Annotated[str, Meta(description="its name in topstory")]
     paper: Annotated[str, Meta(description="its name in the paper")]
-    parameters: Annotated[dict[str, float], Meta(description="alpha, epsilon, ridge, …")]
+    parameters: Annotated[dict[str, float | str], Meta(description="alpha, epsilon, ridge, …")]
     deployment: Annotated[BucketReport, Meta(description="served greedily, not learned from")]
     learning: Annotated[BucketReport, Meta(description="explored and learned from")]
     deployment_lift: Annotated[
@@ -127,7 +128,7 @@ class SavedReport(msgspec.Struct, frozen=True):
 
     file: Annotated[str, Meta(description="where")]
     policy: Annotated[str, Meta(description="which: the one recommended")]
-    parameters: Annotated[dict[str, float], Meta(description="alpha, epsilon, ridge, …")]
+    parameters: Annotated[dict[str, float | str], Meta(description="alpha, epsilon, ridge, …")]
     events: Annotated[int, Meta(description="that it learned from")]
     features: Annotated[
         str | None, Meta(description="file of the feature model that it goes with, if it has one")
@@ -259,7 +260,7 @@ def _policy(name: str, comparison: Comparison) -> PolicyReport:
     return PolicyReport(
         policy=name,
         paper=REGISTRY[name].paper,
-        parameters={k: float(v) for k, v in numbers.items() if isinstance(v, int | float)},
+        parameters=settings_of(numbers),
         deployment=_bucket(comparison, name, "deployment"),
         learning=_bucket(comparison, name, "learning"),
         deployment_lift=_lift(comparison, name, "deployment"),

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from topstory.cli.reports.finite import Ends, MaybeFloat, finite, finite_ends
+from topstory.policies.entries import settings_of
 
 if TYPE_CHECKING:
     from topstory.evaluation import Bucket, Training
@@ -42,7 +43,7 @@ class TrainReport(msgspec.Struct, frozen=True):
     out: Annotated[str, Meta(description="the file of the trained policy")]
     policy: Annotated[str, Meta(description="its name in topstory")]
     paper: Annotated[str, Meta(description="its name in the paper")]
-    parameters: Annotated[dict[str, float], Meta(description="alpha, epsilon, ridge, …")]
+    parameters: Annotated[dict[str, float | str], Meta(description="alpha, epsilon, ridge, …")]
     articles: Annotated[int, Meta(description="articles that it knows")]
     events: Annotated[int, Meta(description="events that it learned from")]
     weights: Annotated[str, Meta(description="`none` or `propensity`")]
@@ -71,7 +72,7 @@ def train_report(log: str, out: str, policy: str, weights: str, training: Traini
         out=out,
         policy=policy,
         paper=REGISTRY[policy].paper,
-        parameters={k: float(v) for k, v in numbers.items() if isinstance(v, int | float)},
+        parameters=settings_of(numbers),
         articles=sum(article is not None for article in model.roster.ids),
         events=training.events,
         weights=weights,

@@ -25,6 +25,7 @@ from topstory.events import EventLog
 from topstory.events.log import check_log
 from topstory.events.quality.checks import SIGNIFICANCE_LEVEL
 from topstory.policies import Policy
+from topstory.policies.entries import Setting
 from topstory.policies.policy import check_seed
 
 DEPLOYMENT, LEARNING = "deployment", "learning"
@@ -41,7 +42,7 @@ def evaluate(
     seed: int = 0,
     examine: bool = False,
     progress: Progress | None = None,
-    **parameters: float | None,
+    **parameters: Setting | None,
 ) -> Evaluation:
     """Estimate what policies that no longer learn would earn, from a log that another one wrote.
 

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from topstory.evaluation.blocks import Blocks
+from topstory.evaluation.replays.delay import known_events
 from topstory.evaluation.replays.replay import replay_unwarned
 from topstory.evaluation.replays.truth import ExpectedPayoffs
 from topstory.evaluation.replays.warm_start import needs_prior
@@ -18,6 +19,7 @@ from topstory.evaluation.visitor_groups import VisitorSums
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
 from topstory.models.priors import Prior
+from topstory.policies.entries import Setting
 from topstory.policies.registry import REGISTRY, policy
 
 Rows = tuple[tuple[float, ...], ...]
@@ -27,22 +29,35 @@ LOG = "log"
 TOTAL = "total"  # of both, at a split of traffic
 
 
-class Run(msgspec.Struct, frozen=True, order=True):
-    """A policy with its numbers, a data size and a seed.
+class Run(msgspec.Struct, frozen=True, order=True, omit_defaults=True, repr_omit_defaults=True):
+    """A policy with its numbers, a data size and a seed; and how late payoffs come.
 
     >>> Run.of("ucb", {"alpha": 0.3}, size=0.05, seed=1)
     Run(policy='ucb', parameters=(('alpha', 0.3),), size=0.05, seed=1)
     """
 
     policy: str
-    parameters: tuple[tuple[str, float], ...]
+    parameters: tuple[tuple[str, Setting], ...]
     size: float
     seed: int
+    delay: float = 0.0  # minutes
 
     @classmethod
-    def of(cls, policy: str, parameters: Mapping[str, float], size: float, seed: int) -> Run:
+    def of(
+        cls,
+        policy: str,
+        parameters: Mapping[str, Setting],
+        size: float,
+        seed: int,
+        delay: float = 0.0,
+    ) -> Run:
         """A run; the order of its parameters makes no difference."""
-        return cls(policy, tuple(sorted(parameters.items())), size, seed)
+        return cls(policy, tuple(sorted(parameters.items())), size, seed, delay)
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Those of its parameters that are numbers: what tuning searches."""
+        return {name: each for name, each in self.parameters if not isinstance(each, str)}
 
 
 class Outcome(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
@@ -124,7 +139,10 @@ def play(run: Run, inputs: SharedInputs) -> Outcome:
     if needs_prior(run.policy) and inputs.prior is not None:
         given["prior"] = inputs.prior
     made = policy(run.policy, seed=run.seed, **dict(run.parameters), **given)
-    found = replay_unwarned(made, inputs.log, run.size, run.seed, expected=inputs.expected)
+    known = known_events(inputs.log, 60 * run.delay, 1)
+    found = replay_unwarned(
+        made, inputs.log, run.size, run.seed, expected=inputs.expected, known=known
+    )
     return Outcome.of(run, found)
 
 

@@ -13,6 +13,7 @@ from topstory.events import EventLog
 from topstory.features.offset import fit_warm_offset
 from topstory.models.priors import Prior, fit_prior
 from topstory.policies import REGISTRY
+from topstory.policies.entries import Setting
 
 MIN_EVENTS = 10  # of a log that has a first tenth
 
@@ -50,6 +51,23 @@ def needs_prior(policy: str) -> bool:
     (True, False)
     """
     return REGISTRY[policy].from_prior
+
+
+def default_policy(log: EventLog, ridge: Setting | None = None) -> str:
+    """The policy where none is named: from a learned prior or, with a ridge, as in the paper.
+
+    Hybrid where articles have features, disjoint where only users have, `ucb` where neither has.
+
+    >>> import numpy as np
+    >>> log = EventLog.from_arrays(np.ones((2, 3)), [["a"]], [0, 0], ["a", "a"], [0, 1])
+    >>> default_policy(log), default_policy(log, ridge="paper")
+    ('linucb-disjoint-prior', 'linucb-disjoint')
+    """
+    if any(features is not None and len(features) > 1 for features in log.articles.values()):
+        name = "linucb-hybrid"
+    else:
+        name = "linucb-disjoint" if log.dimension > 1 else "ucb"
+    return name if ridge is not None else f"{name}-prior"
 
 
 def split_first_tenth(log: EventLog) -> tuple[EventLog, EventLog]:

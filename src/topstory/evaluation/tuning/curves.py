@@ -160,7 +160,7 @@ def tuning_of(
     """The curves that outcomes make: those of one size and parameter are one point."""
     cells: dict[tuple[float, tuple[tuple[str, float], ...]], list[Outcome]] = {}
     for outcome in outcomes:
-        cells.setdefault((outcome.run.size, outcome.run.parameters), []).append(outcome)
+        cells.setdefault((outcome.run.size, tuple(outcome.run.numbers.items())), []).append(outcome)
     points = [
         Point(
             policy=policy,

@@ -92,7 +92,7 @@ def tune(
     numbers = {key: value for key, value in given.items() if isinstance(value, int | float)}
     others = {key: value for key, value in given.items() if key not in numbers}
     parameter = parameter_name(policy)
-    if ridges is None and has_ridge(policy) and "ridge" not in numbers and grid is None:
+    if ridges is None and has_ridge(policy) and "ridge" not in given and grid is None:
         ridges, chosen_ridges = DEFAULT_RIDGES, False
     else:
         chosen_ridges = True

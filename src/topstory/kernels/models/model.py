@@ -156,7 +156,7 @@ def _weigh_squares(state: Any, a: Any, x: Any, segment: Any, payoff: Any, weight
         recount(state, payoff, weight, scale)
         return True
 
-    regresses = hasattr(state.instance_class, "A") or hasattr(state.instance_class, "L")
+    regresses = any(hasattr(state.instance_class, field) for field in ("A", "L", "rows"))
     return body if regresses else None
 
 

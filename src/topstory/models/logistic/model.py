@@ -10,7 +10,7 @@ import numpy as np
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
 from topstory.kernels.models.logistic import Logistic
-from topstory.models.linear import LinearModel
+from topstory.models.linear import PAPER, LinearModel
 from topstory.models.model import Model
 from topstory.models.priors.sums import ArticleSums
 
@@ -59,8 +59,10 @@ class LogisticModel(LinearModel):
 
 def plain_ridge(ridge: Any) -> float | None:
     """A ridge that is a number; None is the paper's."""
+    if ridge == PAPER:
+        return None
     if isinstance(ridge, str):
-        raise ValueError(f"the ridge of a logistic model is a number, got {ridge!r}")
+        raise ValueError(f"the ridge of a logistic model is a number or {PAPER!r}, got {ridge!r}")
     return None if ridge is None else float(ridge)
 
 

@@ -7,6 +7,7 @@ from topstory.report.figures.data_sizes import by_size
 from topstory.report.figures.figure import INK, Figure, Panel, Spec
 from topstory.report.figures.largest_membership import memberships
 from topstory.report.figures.lifted_articles import lifted
+from topstory.report.figures.payoff_delays import by_delay
 from topstory.report.figures.tuning_curves import tuning
 from topstory.report.records import Report
 from topstory.report.wording import worded
@@ -22,6 +23,7 @@ def figures(report: Report) -> list[Figure]:
         by_size(report),
         memberships(report),
         over_time(report),
+        by_delay(report),
     ]
     return [_worded(figure, report.binary) for figure in found if figure is not None]
 

@@ -163,7 +163,7 @@ def _check_traffic(key: str, traffic: TrafficConfig) -> None:
         raise BadConfig(f"{key}: learning + deployment + uniform must be 1, got {total:g}")
 
 
-def policy_parameters(config: PolicyConfig) -> dict[str, float]:
+def policy_parameters(config: PolicyConfig) -> dict[str, Any]:
     """The parameters that are set."""
     given = {name: getattr(config, name) for name in SERVED}
     return {name: value for name, value in given.items() if value is not None}
@@ -176,7 +176,7 @@ def _check_policy(key: str, config: PolicyConfig, payoffs: tuple[float, float] |
         listed = ", ".join(name for name, each in REGISTRY.items() if not each.model.needs_log)
         raise BadConfig(f"{key}.name: {used!r} cannot be served; choose one of {listed}")
     for name, value in policy_parameters(config).items():
-        if not isfinite(value):
+        if not isinstance(value, str) and not isfinite(value):
             raise BadConfig(f"{key}.{name}: must be finite, got {value}")
     if config.prior is not None and (config.start is not None or not entry.from_prior):
         why = "start defines the model" if config.start else "its name does not end in -prior"

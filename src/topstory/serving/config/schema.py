@@ -19,7 +19,7 @@ Postgres = Annotated[str, Meta(pattern=r"^postgres(ql)?://")]
 SERVED = tuple(name for name, parameter in NUMBERS.items() if parameter.served)
 
 
-DEFAULT_POLICY = "linucb-hybrid"
+DEFAULT_POLICY, DEFAULT_PRIOR_POLICY = "linucb-hybrid", "linucb-hybrid-prior"
 
 
 class _PolicyName(Section, frozen=True):
@@ -27,7 +27,7 @@ class _PolicyName(Section, frozen=True):
         str | None,
         Meta(
             description="a policy of `topstory replay`; not set: that of `start`, or "
-            f"`{DEFAULT_POLICY}`"
+            f"`{DEFAULT_POLICY}`, with a `prior` `{DEFAULT_PRIOR_POLICY}`"
         ),
     ] = None
 
@@ -38,7 +38,16 @@ else:  # a key for every number that a registered policy takes: alpha, epsilon, 
     _PolicyNumbers = msgspec.defstruct(
         "_PolicyNumbers",
         [
-            (name, Annotated[float | None, Meta(description=described(NUMBERS[name]))], None)
+            (
+                name,
+                Annotated[
+                    float | Literal[NUMBERS[name].words] | None
+                    if NUMBERS[name].words
+                    else float | None,
+                    Meta(description=described(NUMBERS[name])),
+                ],
+                None,
+            )
             for name in SERVED
         ],
         bases=(_PolicyName,),
@@ -70,7 +79,7 @@ class PolicyConfig(_PolicyNumbers, frozen=True):
     @property
     def used_name(self) -> str:
         """The name, where no `start` says otherwise."""
-        return self.name or DEFAULT_POLICY
+        return self.name or (DEFAULT_POLICY if self.prior is None else DEFAULT_PRIOR_POLICY)
 
 
 class TrafficConfig(Section, frozen=True):
@@ -267,7 +276,8 @@ def plain(config: Config) -> dict[str, Any]:
     public: dict[str, Any] = msgspec.to_builtins(config)
     for section in (public, *public["pools"].values()):
         if section["policy"] is not None and section["policy"]["name"] is None:
-            section["policy"]["name"] = DEFAULT_POLICY  # as it was recorded before it could be left
+            prior = section["policy"]["prior"]  # without one as before it could be left out
+            section["policy"]["name"] = DEFAULT_PRIOR_POLICY if prior else DEFAULT_POLICY
     public.pop("signing")
     public.pop("bucket_secret")
     public["journal"].pop("url")  # it may hold a password

@@ -23,7 +23,7 @@ from topstory.studies.logs.warnings import study_warnings
 from topstory.studies.report.answer import study_answer
 from topstory.studies.report.candidates import Candidates
 from topstory.studies.report.estimates import relative_ctr
-from topstory.studies.report.figure_data import curves, histogram, scatters, series
+from topstory.studies.report.figure_data import curves, histogram, late, scatters, series
 from topstory.studies.report.summary import summary
 from topstory.studies.report.table1 import table1
 from topstory.studies.run_log import made_by
@@ -60,6 +60,7 @@ def build_report(study: Study) -> Report:
         scatters=clouds,
         histogram=histogram(memberships),
         series=series(study),
+        late=late(study),
         logs=tuple(
             _description(logs[role])
             for role in ("tuning", "evaluation", "exploration")
@@ -158,7 +159,7 @@ def _tried(study: Study) -> list[tuple[str, str]]:
     """The values tried of each parameter that is tuned, and of the ridge."""
     tried: dict[str, set[float]] = {}
     for run in study.tuned:
-        for name, value in run.parameters:
+        for name, value in run.numbers.items():
             tried.setdefault(name, set()).add(value)
     tried["ridge"] = {PAPER_RIDGE} | tried.pop("ridge", set())
     return [
@@ -188,6 +189,8 @@ def _command(settings: StudySettings, logs: Sequence[str], events: int) -> str:
         words += ["--learning-share", f"{settings.learning_share:g}"]
     if bool(settings.ridges) == ("paper" in logs):
         words += ["--tune-ridge" if settings.ridges else "--paper-ridge"]
+    if settings.delays:
+        words += ["--delays", _joined(settings.delays)]
     if settings.seed:
         words += ["--seed", f"{settings.seed}"]
     return shlex.join(words)

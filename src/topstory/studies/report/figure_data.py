@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topstory.evaluation import Bucket, Outcome
+from topstory.evaluation import Bucket, Outcome, Run
 from topstory.evaluation.tuning.grids import parameter_name
 from topstory.kernels.scans.replay import PAYOFF, TRIALS
 from topstory.policies import REGISTRY
 from topstory.report import Curve, CurvePoint, Histogram, Lifted, Scatter, Series
-from topstory.report.records import finite
+from topstory.report.records import Late, finite
 from topstory.studies.logs.summaries import HISTOGRAM_BINS, Memberships
-from topstory.studies.report.estimates import number_of
+from topstory.studies.report.estimates import number_of, relative_ctr
 
 if TYPE_CHECKING:
     from topstory.studies.result import Study
@@ -45,6 +45,26 @@ def curves(study: Study) -> tuple[Curve, ...]:
         for size in tuning.sizes
         for best in [study.chosen(policy, size)]
     )
+
+
+def late(study: Study) -> tuple[Late, ...]:
+    """Relative CTR by delay, of the first learning path; nothing if no delay was asked for."""
+    size, delays = max(study.settings.sizes), study.settings.delays
+    found = []
+    for policy in study.settings.policies if delays else ():
+        given = study.chosen(policy, size)
+        runs = [Run.of(policy, given, size, study.settings.seed, each) for each in delays]
+        outcomes = [study.outcomes(policy, size)[0], *(study.delayed[run] for run in runs)]
+        found.append(
+            Late(
+                policy,
+                REGISTRY[policy].paper,
+                (0.0, *delays),
+                tuple(relative_ctr(each.bucket("deployment")) for each in outcomes),
+                tuple(relative_ctr(each.bucket("learning")) for each in outcomes),
+            )
+        )
+    return tuple(found)
 
 
 def scatters(study: Study) -> tuple[Scatter, ...]:

@@ -122,3 +122,18 @@ def test_the_recommended_policy_can_be_saved(logs: Path, tmp_path: Path) -> None
     saved = ts.Policy.load(file)
     assert saved.explorer.parameters() == chosen["parameters"]
     assert f"to {file}" in run(*given, "--save", file).stdout
+
+
+def test_without_a_policy_it_tunes_one_with_a_prior_and_with_a_named_ridge_one_without(
+    logs: Path,
+) -> None:
+    few = ("--grid", "0.1", "--repeats", "1", "--engine", "serial")
+    report = answer("tune", logs / "uniform", "--warm-from", logs / "explored", *few)
+    assert report["policy"] == "linucb-hybrid-prior"
+    report = answer("tune", logs / "uniform", "--ridge", "auto", *few)
+    assert report["policy"] == "linucb-hybrid"
+    (point,) = report["curves"][0]["points"]
+    log = ts.EventLog.read(logs / "uniform")
+    found = ts.tune("linucb-hybrid", log, grid=[0.1], repeats=1, engine="serial", ridge="auto")
+    assert point["total"]["relative_ctr"] == found.best().total.value
+    assert point["parameters"] == {"alpha": 0.1}

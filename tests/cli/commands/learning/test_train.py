@@ -99,3 +99,26 @@ def test_errors_say_what_is_wrong(
     result = run("train", logs / "uniform", "--out", out, *arguments, status=status)
     assert message in words(result.stderr)
     assert not out.exists()
+
+
+def test_without_a_policy_it_starts_from_a_prior_and_with_a_ridge_as_in_the_paper(
+    logs: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "p.safetensors"
+    report = answer("train", logs / "uniform", "--warm-from", logs / "explored", "--out", out)
+    assert report["policy"] == "linucb-hybrid-prior"
+    assert ts.Policy.load(out).model.prior is not None
+    report = answer("train", logs / "uniform", "--ridge", "paper", "--out", out)
+    assert (report["policy"], report["parameters"]["ridge"]) == ("linucb-hybrid", 1.0)
+    report = answer("train", logs / "uniform", "--ridge", "auto", "--out", out)
+    assert (report["policy"], report["parameters"]["ridge"]) == ("linucb-hybrid", "auto")
+    assert isinstance(ts.Policy.load(out).model, ts.HybridLinear)
+
+
+def test_a_ridge_is_a_number_or_a_word(logs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "p.safetensors"
+    refused = run("train", logs / "uniform", "--ridge", "large", "--out", out, status=2)
+    assert "expected a number or auto or paper, got 'large'" in words(refused.stderr)
+    beside = ("--policy", "linucb-hybrid-prior", "--ridge", "paper", "--warm-from")
+    refused = run("train", logs / "uniform", *beside, logs / "explored", "--out", out, status=1)
+    assert "starts as the paper does, without a prior; give either it, or" in words(refused.stderr)

@@ -7,6 +7,7 @@ import typer
 from topstory.cli.arguments import AsJson, Bucket, LogFolder, ReportFile, Seed
 from topstory.cli.policy_options import with_policy_numbers
 from topstory.extras import require
+from topstory.policies.entries import Setting
 
 
 @with_policy_numbers
@@ -42,7 +43,7 @@ def evaluate(
     seed: Seed = 0,
     report: ReportFile = None,
     json: AsJson = False,
-    **numbers: float | None,
+    **numbers: Setting | None,
 ) -> None:
     """Estimate what trained policies would earn, from a log that any other policy wrote.
 

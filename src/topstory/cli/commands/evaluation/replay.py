@@ -14,6 +14,7 @@ from topstory.cli.arguments import (
     WarmFrom,
 )
 from topstory.cli.policy_options import TUNABLE, with_policy_numbers
+from topstory.policies.entries import Setting
 from topstory.policies.registry import REGISTRY
 
 
@@ -75,7 +76,7 @@ def replay(
         int, typer.Option(metavar="N", help="Learn every N events, from all that is known then.")
     ] = 1,
     json: AsJson = False,
-    **numbers: float | None,
+    **numbers: Setting | None,
 ) -> None:
     """Estimate what a policy would have earned on a log of randomly shown articles (Algorithm 3).
 
@@ -165,7 +166,7 @@ def replay(
 
 
 def _replay_by_dr_ns(
-    log: str, policies: dict[str, dict[str, float]], quantile: float, seed: int, json: bool
+    log: str, policies: dict[str, dict[str, Setting]], quantile: float, seed: int, json: bool
 ) -> None:
     import topstory as ts
     from topstory.cli.output.consoles import print_json, stderr_console, stdout_console

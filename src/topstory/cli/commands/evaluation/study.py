@@ -103,6 +103,14 @@ def study(
             show_default=False,
         ),
     ] = None,
+    delays: Annotated[
+        str | None,
+        typer.Option(
+            metavar="M,N,…",
+            help="Minutes: replay each policy with payoffs that it learns so much later, too, for "
+            "a figure of CTR by delay. The evaluation log needs timestamps. Default: none.",
+        ),
+    ] = None,
     seed: Seed = 0,
     engine: EngineName = "local",
     address: Address = None,
@@ -161,6 +169,7 @@ def study(
             tune_on=tune_on,
             learning_share=learning_share,
             tune_ridge=tune_ridge,
+            delays=parse_numbers(delays, "--delays") or (),
             seed=seed,
             engine=named_engine(engine, address=address),
             progress=follow,

@@ -1,6 +1,6 @@
 """`topstory tune`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -17,8 +17,8 @@ from topstory.cli.arguments import (
     Seed,
     WarmFrom,
 )
-from topstory.cli.policy_options import TUNABLE
-from topstory.policies.registry import TUNED
+from topstory.cli.policy_options import PolicyToTrain
+from topstory.policies.registry import NUMBERS, TUNED
 
 if TYPE_CHECKING:
     from topstory.cli.reports.tune import TuneReport
@@ -26,13 +26,7 @@ if TYPE_CHECKING:
 
 def tune(
     log: LogFolder,
-    policy: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"Which policy: {', '.join(TUNABLE[:-1])} or {TUNABLE[-1]}.",
-        ),
-    ],
+    policy: PolicyToTrain = None,
     grid: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +54,8 @@ def tune(
         str | None,
         typer.Option(
             metavar="R,S,…",
-            help="disjoint, hybrid: values of the ridge to try as well. Default: 1, 10 and 100.",
+            help="disjoint, hybrid: values of the ridge to try as well; or auto: found from the "
+            "trials; or paper: 1. Default: 1, 10 and 100.",
         ),
     ] = None,
     repeats: Repeats = None,
@@ -87,22 +82,30 @@ def tune(
     from topstory.cli.output.warnings import printed_warnings, warn_if_no_features
     from topstory.cli.reports.tune import tune_report
     from topstory.engines import engine as named_engine
-    from topstory.evaluation.replays.warm_start import start_of
+    from topstory.evaluation.assignment import check_policies
+    from topstory.evaluation.replays.warm_start import default_policy, start_of
     from topstory.evaluation.tuning.grids import parameter_name
 
-    parameter_name(policy)
-    check_exploration_options([policy], warm_from, prior)
+    named = ridge in NUMBERS["ridge"].words
     values, shares, ridges = (
         parse_numbers(grid, "--grid"),
         parse_numbers(sizes, "--sizes"),
-        parse_numbers(ridge, "--ridge"),
+        None if named else parse_numbers(ridge, "--ridge"),
     )
-    events, given = ts.EventLog.read(log), {}
+    if policy is not None:
+        parameter_name(policy)
+        check_exploration_options([policy], warm_from, prior)
+    events = ts.EventLog.read(log)
+    if policy is None:
+        policy = default_policy(events, ridge)
+        check_exploration_options([policy], warm_from, prior)
+    given: dict[str, Any] = {"ridge": ridge} if named else {}
+    check_policies({policy: given}, seed)
     explored = None if warm_from is None else ts.EventLog.read(warm_from)
     start = start_of([policy], events, explored, None if prior is None else ts.Prior.load(prior))
     if start is not None:
-        events, given = start.log, start.argument(policy)
-    console = stderr_console()
+        events, given = start.log, given | start.argument(policy)
+    console, name = stderr_console(), policy
     warn_if_no_features(str(log), events, policy, console)
     with printed_warnings(console), work_bar(console, policy) as follow:
         tuning = ts.tune(
@@ -116,7 +119,7 @@ def tune(
             repeats=repeats,
             seed=seed,
             engine=named_engine(engine, address=address),
-            progress=lambda done, total: follow(policy, done, total),
+            progress=lambda done, total: follow(name, done, total),
             **given,
         )
     binary = bool(((events.payoff == 0) | (events.payoff == 1)).all())

@@ -5,22 +5,25 @@ from typing import Annotated
 
 import typer
 
-from topstory.cli.arguments import Address, AsJson, LogFolder, PriorFile, Seed, WarmFrom
-from topstory.cli.policy_options import TUNABLE, with_policy_numbers
+from topstory.cli.arguments import (
+    Address,
+    AsJson,
+    LogFolder,
+    PriorFile,
+    Seed,
+    WarmFrom,
+)
+from topstory.cli.policy_options import TUNABLE, PolicyToTrain, with_policy_numbers
+from topstory.policies.entries import Setting
 
 
 @with_policy_numbers
 def train(
     log: LogFolder,
-    policy: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help=f"Which policy: {', '.join(TUNABLE[:-1])} or {TUNABLE[-1]}."
-        ),
-    ],
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="File for the trained policy (safetensors).")
     ],
+    policy: PolicyToTrain = None,
     features: Annotated[
         Path | None,
         typer.Option(
@@ -66,7 +69,7 @@ def train(
     address: Address = None,
     seed: Seed = 0,
     json: AsJson = False,
-    **numbers: float | None,
+    **numbers: Setting | None,
 ) -> None:
     """Train a policy on every event of a log, and write it to a file for the service to start from.
 
@@ -83,15 +86,19 @@ def train(
     from topstory.cli.output.warnings import printed_warnings
     from topstory.cli.reports.train import train_report
     from topstory.engines import engine as named_engine
-    from topstory.evaluation.replays.warm_start import needs_exploration, start_of
+    from topstory.evaluation.replays.warm_start import default_policy, needs_exploration, start_of
 
+    builder = None if features is None else ts.FeatureBuilder.load(features)
+    if policy is None:
+        seen = ts.EventLog.read(log)
+        seen = seen if builder is None else builder.apply(seen)
+        policy = default_policy(seen, numbers["ridge"])
     (name, own), *others = parse_policies([policy], numbers, seed).items()
     if others or name not in TUNABLE:
         raise typer.BadParameter(
             f"train one policy that learns: {', '.join(TUNABLE)}", param_hint="--policy"
         )
     check_exploration_options([name], warm_from, prior)
-    builder = None if features is None else ts.FeatureBuilder.load(features)
     source: str | ts.EventLog = log
     known = None if prior is None else ts.Prior.load(prior)
     given = {} if known is None else {"prior": known}
