@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -191,11 +191,13 @@ def _database_cpu(server: str) -> float:
         ((pid,),) = connection.execute("SELECT pg_backend_pid()").fetchall()
         main = psutil.Process(pid).parent()
     assert main is not None
-    times = [each.cpu_times() for each in (main, *main.children())]
     ended = main.cpu_times()
-    return sum(each.user + each.system for each in times) + (
-        ended.children_user + ended.children_system
-    )
+    used = ended.user + ended.system + ended.children_user + ended.children_system
+    for each in main.children():
+        with suppress(psutil.NoSuchProcess):  # it has just ended
+            times = each.cpu_times()
+            used += times.user + times.system
+    return float(used)
 
 
 def _config(folder: Path, url: str) -> Config:

@@ -85,7 +85,7 @@ def test_a_learner_waits_for_a_service_of_the_version_before(tmp_path: Path, url
     waiting.join(30)
     (journal,) = found
     assert journal is not None
-    assert journal.version == 3
+    assert journal.version == 4
     with pytest.raises(JournalError, match="owns this journal"):
         own_journal(settings)
     journal.close()

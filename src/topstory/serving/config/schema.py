@@ -122,6 +122,14 @@ class JournalConfig(Section, frozen=True):
             "slow disk, but a crash loses the last decisions, and feedback on them is rejected"
         ),
     ] = "durable"
+    degraded: Annotated[
+        Literal["refuse", "serve"],
+        Meta(
+            description="what a fleet's front end does while the database cannot be reached: "
+            "`refuse` decisions with 503, or `serve` them from the last model, keep them in "
+            "`data`, marked, and hand them in later. Payoffs are refused, to be sent again"
+        ),
+    ] = "refuse"
     visitors: Annotated[
         Literal["hashed", "given"],
         Meta(

@@ -108,6 +108,7 @@ class Front:
         """Follow the learner, and watch the database; at the end hand in what waits."""
         transport = self.transport
         self._listener.start(asyncio.get_running_loop())
+        await transport.prepare()
         watching = asyncio.create_task(transport.watch())
         try:
             yield

@@ -55,6 +55,9 @@ class FrontRoutes(Collector):
         await response(scope, receive, send)
 
     def _ready(self) -> Response:
+        if self._transport.failing is not None and self._transport.serves_late:
+            age = round(self._view.age, 3)
+            return _json(Health("degraded", "the database cannot be written", age))
         if self._transport.failing is None:
             return _json(Health("ready", model_age_seconds=round(self._view.age, 3)))
         return _json(Health("not ready", "the database cannot be written"), 503)

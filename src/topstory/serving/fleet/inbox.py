@@ -137,11 +137,24 @@ class Inbox:
 
     # -- a front end's side --
 
-    def new_node(self, name: str = "") -> int:
-        """Register a front end that starts now: it alone writes as this node."""
-        query = "INSERT INTO node (name) VALUES (%s) RETURNING id"
-        ((node,),) = self.run(query, name or socket.gethostname())
+    def new_node(self, name: str = "", late: bool = False) -> int:
+        """Register a front end that starts now: it alone writes as this node.
+
+        `late`: for decisions that it makes while the database cannot be reached.
+        """
+        query = "INSERT INTO node (name, late) VALUES (%s, %s) RETURNING id"
+        ((node,),) = self.run(query, name or socket.gethostname(), late)
         return int(node)
+
+    def progress(self, node: int) -> tuple[int, int]:
+        """The last number and the last batch that a node has handed in."""
+        ((seq, batch),) = self.run("SELECT seq, batch FROM node WHERE id = %s", node)
+        return int(seq), int(batch)
+
+    def now(self) -> int:
+        """The database's time, in microseconds since 1970."""
+        ((now,),) = self.run("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+        return int(now)
 
     def hand_in(self, node: int, batch: Batch) -> Outcome:
         """Write a batch in one commit, or find out what became of it if it was sent before."""

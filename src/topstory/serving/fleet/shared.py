@@ -54,7 +54,10 @@ def config_of(inbox: Inbox, own: Config) -> Config | None:
         workers=1,
         log_level=own.log_level,
         journal=msgspec.structs.replace(
-            found.journal, url=own.journal.url, lock_seconds=own.journal.lock_seconds
+            found.journal,
+            url=own.journal.url,
+            lock_seconds=own.journal.lock_seconds,
+            degraded=own.journal.degraded,
         ),
     )
 

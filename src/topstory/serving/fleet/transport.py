@@ -10,21 +10,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from time import monotonic
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from topstory.serving.api.errors import ApiError, Unavailable
 from topstory.serving.config.schema import Config
-from topstory.serving.fleet.inbox import Batch, Inbox, NewDecision, NewPayoff, Outcome
+from topstory.serving.fleet.batch_sender import BatchSender
+from topstory.serving.fleet.inbox import Inbox, NewDecision, NewPayoff, Outcome
+from topstory.serving.fleet.late_decisions import LateDecisions
 from topstory.serving.fleet.origins import is_origin
 from topstory.serving.fleet.published import PublishedView
+from topstory.serving.fleet.spool import Spool
+from topstory.serving.fleet.waiting_rows import WaitingDecision, WaitingPayoff, report_payoffs
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.group_commit import overloaded
 from topstory.serving.journal.journal import JournalError
 from topstory.serving.journal.postgres.fleet_tables import (
-    CONFLICT,
     EARLIER,
     MADE,
     NOTHING,
@@ -50,23 +52,6 @@ STUCK_SECONDS = 1.0  # a batch that takes longer counts as failing until it is d
 OUTDATED_SECONDS = 3.0  # a decision waits no longer for the model after an edit
 
 
-class _Decision(NamedTuple):
-    """A place of a proposal, on its way."""
-
-    proposal: LocalProposal
-    place: int
-    row: NewDecision
-    error: ApiError | None  # why there is nothing to show
-
-
-class _Payoff(NamedTuple):
-    """A place among payments, on its way."""
-
-    payments: Payments
-    place: int
-    row: NewPayoff
-
-
 class DatabaseTransport:
     """Hands in decisions and payoffs, and reports once they are committed."""
 
@@ -74,21 +59,21 @@ class DatabaseTransport:
         self, config: Config, view: PublishedView, inbox: Inbox, node: int, event_numbers: int = 0
     ) -> None:
         """`event_numbers`: how many numbers of a context are not the user's own."""
-        self._view, self._inbox, self._node = view, inbox, node
+        self._view, self._inbox = view, inbox
         own = config.context - event_numbers - 1 if event_numbers else config.context
         self._own_bytes = 8 * own
         self._window, self._limit = int(config.window_seconds * SECOND), config.limits.waiting
         self._draw = secrets.randbits(62)  # no other node's
-        self._decisions: list[_Decision] = []
-        self._payoffs: list[_Payoff] = []
-        self._number = 0  # of the last batch
+        self._decisions: list[WaitingDecision] = []
+        self._payoffs: list[WaitingPayoff] = []
         self._task: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, "inbox")
+        self._sender = BatchSender(inbox, node)
         self._failure: str | None = None
         self._began: float | None = None  # when the batch on its way began, if there is one
-        self._unconfirmed: int | None = None  # a batch that may be in the inbox
-        self._held: list[_Decision] = []  # outdated, until a newer model is there
+        self._held: list[WaitingDecision] = []  # outdated, until a newer model is there
         self._probing: asyncio.Task[None] | None = None
+        serves = config.journal.degraded == "serve"
+        self._late = LateDecisions(Spool(Path(config.data))) if serves else None
         self.seconds = 0.0  # of the last batch
         self.count = 0  # of batches
 
@@ -96,6 +81,11 @@ class DatabaseTransport:
     def waiting(self) -> int:
         """Rows that are not on their way yet, or wait for a newer model."""
         return len(self._decisions) + len(self._payoffs) + len(self._held)
+
+    @property
+    def serves_late(self) -> bool:
+        """Whether decisions are made though they cannot be handed in."""
+        return self._late is not None and self._late.usable
 
     @property
     def failing(self) -> str | None:
@@ -110,7 +100,7 @@ class DatabaseTransport:
     def propose(self, proposal: LocalProposal) -> None:
         """Score, and hand the decisions in."""
         places, pool = range(len(proposal.requests)), proposal.pool
-        if self._failure is not None:
+        if self._failure is not None and not self.serves_late:
             proposal.denied(places, not_written(self._failure))
             return
         if self.waiting + len(places) > self._limit:
@@ -126,13 +116,17 @@ class DatabaseTransport:
                     proposal.denied((place,), error)
                 else:
                     row = NewDecision(pool, edition, request, None)
-                    self._decisions.append(_Decision(proposal, place, row, error))
+                    self._decisions.append(WaitingDecision(proposal, place, row, error))
         else:
             self._draw = (self._draw + len(made)) % MAX_DRAW
             for place, (request, each) in enumerate(zip(proposal.requests, made, strict=True)):
                 row = NewDecision(pool, edition, request, each)
-                self._decisions.append(_Decision(proposal, place, row, None))
-        self._wake()
+                self._decisions.append(WaitingDecision(proposal, place, row, None))
+        if self._failure is None:
+            self._wake()
+        elif self._late is not None:
+            late, self._decisions = self._decisions, []
+            self._late.add(late)
 
     def pay(self, payments: Payments) -> None:
         """Hand payoffs in."""
@@ -146,7 +140,7 @@ class DatabaseTransport:
         given = zip(payments.receipts, payments.payoffs, payments.keys, strict=True)
         for place, ((number, expires), payoff, key) in enumerate(given):
             row = NewPayoff(number, expires, payoff, key)
-            self._payoffs.append(_Payoff(payments, place, row))
+            self._payoffs.append(WaitingPayoff(payments, place, row))
         self._wake()
 
     def _wake(self) -> None:
@@ -176,18 +170,17 @@ class DatabaseTransport:
         finally:
             self._task = None
 
-    async def _send(self, made: list[_Decision], paid: list[_Payoff]) -> None:
+    async def _send(self, made: list[WaitingDecision], paid: list[WaitingPayoff]) -> None:
         self._began = began = monotonic()
         try:
             paid = await self._without_old(paid)
             if not made and not paid:
                 return
             now = self._view.now()
-            batch = Batch(
-                *(self._number + 1, now, now - self._window),
+            outcome, earlier = await self._sender.send(
+                *(now, now - self._window),
                 *([each.row for each in made], [each.row for each in paid]),
             )
-            outcome, earlier = await self._in_thread(lambda: self._hand_in(batch))
         except Exception as error:
             if not isinstance(error, JournalError):
                 log.exception("a batch failed unexpectedly")
@@ -195,31 +188,16 @@ class DatabaseTransport:
             return
         finally:
             self._began = None
-        self._number += 1
         self.count, self.seconds = self.count + 1, monotonic() - began
         self._report_decisions(made, outcome, earlier)
-        _report_payoffs(paid, outcome.codes[len(made) :])
+        report_payoffs(paid, outcome.codes[len(made) :])
 
-    def _hand_in(self, batch: Batch) -> tuple[Outcome, dict[int, Decided]]:
-        """In the thread: hand it in, and read the decisions of requests that were repeated."""
-        self._unconfirmed = batch.number
-        outcome = self._inbox.hand_in(self._node, batch)
-        self._unconfirmed = None
-        places = zip(batch.decisions, outcome.codes, outcome.refs, strict=False)
-        again = [ref for _, code, ref in places if code == EARLIER]
-        earlier: dict[int, Decided] = {}
-        if again:
-            earlier = self._inbox.decisions([each for each in again if is_origin(each)])
-            old = self._inbox.in_journal([each for each in again if not is_origin(each)])
-            earlier |= {number: decided for number, (decided, _) in old.items()}
-        return outcome, earlier
-
-    async def _without_old(self, paid: list[_Payoff]) -> list[_Payoff]:
+    async def _without_old(self, paid: list[WaitingPayoff]) -> list[WaitingPayoff]:
         """Answer payoffs that the journal has from before the fleet; returns the others."""
         old = [each.row.decision for each in paid if not is_origin(each.row.decision)]
         if not old:
             return paid
-        found = await self._in_thread(lambda: self._inbox.in_journal(old))
+        found = await self._sender.run(lambda inbox: inbox.in_journal(old))
         left = []
         for each in paid:
             decided, payoff = found.get(each.row.decision, (None, None))
@@ -235,11 +213,8 @@ class DatabaseTransport:
                 each.payments.denied((each.place,), another_payoff(payoff, each.row.payoff))
         return left
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
     def _report_decisions(
-        self, made: list[_Decision], outcome: Outcome, earlier: dict[int, Decided]
+        self, made: list[WaitingDecision], outcome: Outcome, earlier: dict[int, Decided]
     ) -> None:
         begin = 0
         for end in range(1, len(made) + 1):  # neighbours of one proposal are reported together
@@ -256,7 +231,7 @@ class DatabaseTransport:
             begin = end
 
     def _report_other(
-        self, one: _Decision, code: int, ref: int, earlier: dict[int, Decided]
+        self, one: WaitingDecision, code: int, ref: int, earlier: dict[int, Decided]
     ) -> None:
         was = earlier.get(ref)
         if code == EARLIER and was is not None:
@@ -269,14 +244,14 @@ class DatabaseTransport:
         else:
             self._hold(one)
 
-    def _hold(self, one: _Decision) -> None:
+    def _hold(self, one: WaitingDecision) -> None:
         """Its pool was edited: the model with the edit is published any moment."""
         self._held.append(one)
         self.view_changed()
         if one in self._held:
             asyncio.get_running_loop().call_later(OUTDATED_SECONDS, self._give_up, one)
 
-    def _give_up(self, one: _Decision) -> None:
+    def _give_up(self, one: WaitingDecision) -> None:
         if one in self._held:
             self._held.remove(one)
             message = "the pool was edited, and no learner has published it since; try again"
@@ -284,13 +259,17 @@ class DatabaseTransport:
 
     # -- failures --
 
-    def _fail(self, failure: str, made: list[_Decision], paid: list[_Payoff]) -> None:
+    def _fail(self, failure: str, made: list[WaitingDecision], paid: list[WaitingPayoff]) -> None:
         """Refuse all that waits, and what comes, until the database can be reached again."""
         log.error("nothing can be handed in: %s", failure)
         self._failure = failure
-        made, self._decisions = made + self._decisions, []
         paid, self._payoffs = paid + self._payoffs, []
-        for one in made:
+        later, self._decisions = self._decisions, []
+        if self._late is not None and self.serves_late:
+            self._late.add(later)
+        else:
+            made = made + later
+        for one in made:  # those that were sent may have arrived: then they count
             one.proposal.denied((one.place,), not_written(failure))
         for each in paid:
             each.payments.denied((each.place,), not_written(failure))
@@ -300,25 +279,22 @@ class DatabaseTransport:
         while self._failure is not None:
             await asyncio.sleep(PROBE_SECONDS)
             try:
-                await self._in_thread(self._resolve)
-            except JournalError as error:
+                await self._sender.resolve()
+                if self._late is not None:
+                    await self._late.hand_in(self._inbox)
+            except OSError as error:  # JournalError, or the disk
                 self._failure = str(error)
             else:
                 self._failure = None
         self._wake()
 
-    def _resolve(self) -> None:
-        """In the thread: a batch that did not arrive by now never will.
-
-        An empty one takes its number. If the batch was there before, that changes nothing: then it
-        counts, though its clients were refused, and they are told so when they ask again.
-        """
-        number = self._unconfirmed
-        if number is None:
-            self._inbox.run("SELECT 1")
-        else:
-            self._inbox.hand_in(self._node, Batch(number, 0, 0, (), ()))
-            self._number, self._unconfirmed = number, None
+    async def prepare(self) -> None:
+        """Before the first request: hand in what an earlier process left behind."""
+        if self._late is not None:
+            try:
+                await self._late.hand_in(self._inbox)
+            except OSError as error:
+                self._fail(str(error), [], [])
 
     async def watch(self) -> None:
         """While nothing is handed in, check once a second that the database is there."""
@@ -326,7 +302,7 @@ class DatabaseTransport:
             await asyncio.sleep(1.0)
             if self._task is None and self._failure is None:
                 try:
-                    await self._in_thread(lambda: self._inbox.run("SELECT 1"))
+                    await self._sender.run(lambda inbox: inbox.run("SELECT 1"))
                 except JournalError as error:
                     self._fail(str(error), [], [])
 
@@ -334,18 +310,13 @@ class DatabaseTransport:
         """Wait until nothing waits."""
         while self._task is not None:
             await asyncio.sleep(0.005)
+        if self._late is not None:
+            await self._late.drain()
 
     def close(self) -> None:
-        """End the thread; call `drain` first."""
+        """End the threads; call `drain` first."""
         if self._probing is not None:
             self._probing.cancel()
-        self._thread.shutdown()
-
-
-def _report_payoffs(paid: list[_Payoff], codes: Sequence[int]) -> None:
-    for each, code in zip(paid, codes, strict=True):
-        if code in (MADE, EARLIER):
-            each.payments.settled((each.place,), repeated=code == EARLIER)
-        else:
-            error = another_payoff(None, each.row.payoff) if code == CONFLICT else never_final()
-            each.payments.denied((each.place,), error)
+        self._sender.close()
+        if self._late is not None:
+            self._late.close()

@@ -93,6 +93,7 @@ class Decided(Record, frozen=True):
     withheld: tuple[str, ...] = ()  # articles that a lever kept from this visit
     pinned: bool = False  # an editor's pin decided, not the policy
     origin: int | None = None  # where a fleet's front end put it: node and number there
+    late: bool = False  # made while the database could not be reached, from the last model
 
 
 class Paid(Record, frozen=True):

@@ -9,7 +9,7 @@ given before the commit, so a lower one may appear after a higher one was read.
 EDIT_LOCK = 0x74535445  # "tSTE": decisions hold it shared while they are written, edits alone
 
 # What became of a row: see `hand_in`.
-MADE, EARLIER, OUTDATED, NOTHING, CONFLICT, UNKNOWN = range(6)
+MADE, EARLIER, OUTDATED, NOTHING, CONFLICT, UNKNOWN, COMING = range(7)
 
 NODE_BITS, SEQ_BITS = 20, 42  # of an origin, above which is one more bit
 FIRST_ORIGIN = 1 << (NODE_BITS + SEQ_BITS)
@@ -26,6 +26,8 @@ CREATE TABLE IF NOT EXISTS topstory.node (
     name TEXT NOT NULL, seq BIGINT NOT NULL DEFAULT 0, batch BIGINT NOT NULL DEFAULT 0,
     first BIGINT, codes SMALLINT[], refs BIGINT[]
 ) WITH (fillfactor = 50);
+-- Of decisions that were made while the database could not be reached, and come later.
+ALTER TABLE topstory.node ADD COLUMN IF NOT EXISTS late BOOLEAN NOT NULL DEFAULT false;
 -- What front ends decided and were paid, kept until nobody can ask for it again.
 CREATE TABLE IF NOT EXISTS topstory.inbox (
     node INTEGER NOT NULL, seq BIGINT NOT NULL,
@@ -146,6 +148,10 @@ BEGIN
         ELSE
             SELECT array_agg(CASE
                     WHEN mine.seq IS NOT NULL THEN {MADE}
+                    WHEN other.seq IS NULL AND EXISTS (
+                        SELECT FROM node n WHERE n.late
+                            AND n.id = (g.decision >> {SEQ_BITS} & {(1 << NODE_BITS) - 1})::integer
+                            AND n.seq < g.decision & {(1 << SEQ_BITS) - 1}) THEN {COMING}
                     WHEN other.seq IS NULL THEN {UNKNOWN}
                     WHEN other.payoff = g.payoff THEN {EARLIER}
                     ELSE {CONFLICT} END::smallint ORDER BY g.place),

@@ -1,7 +1,8 @@
 """The tables of a PostgreSQL journal, and how those of earlier versions are brought up to date.
 
 Versions are numbered, and each has its step from the one before. The owner of the journal takes
-them, under its lock: version 2 added checksums, version 3 the tables of a fleet.
+them, under its lock: version 2 added checksums, version 3 the tables of a fleet, and version 4 what
+its front ends decide while the database cannot be reached.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from topstory.serving.journal.journal import DamagedJournal, JournalError
 from topstory.serving.journal.postgres.fleet_tables import HAND_IN, TABLES
 from topstory.serving.journal.records import decode
 
-VERSION = 3
+VERSION = 4
 OLDEST_VERSION = 1
 _CHUNK = 10_000  # records that are read at once
 
