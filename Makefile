@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install develop demo live browser test quick study check bench soak chaos docs pictures clean
+.PHONY: help install develop demo live browser systemd test quick study check bench soak chaos docs pictures clean
 
 # The first Python on this machine that is new enough; `make PYTHON=... install` names another.
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
@@ -69,7 +69,14 @@ browser: develop
 		|| $(BIN)/playwright install --with-deps chromium \
 		|| { echo "the tests need Chromium, and it could not be installed" >&2; exit 1; }
 
-test: develop browser ## Run the tests, the doctests and the documentation's snippets, and measure their coverage
+# systemd reads its unit in a test, too; it need not run.
+systemd: develop
+	@command -v systemd-analyze >/dev/null \
+		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+			&& apt-get -qq update && apt-get -qq install -y --no-install-recommends systemd; } \
+		|| { echo "the tests need systemd-analyze, and it could not be installed" >&2; exit 1; }
+
+test: develop browser systemd ## Run the tests, the doctests and the documentation's snippets, and measure their coverage
 	@$(BIN)/pytest -q -n 2 --dist worksteal --cov --cov-report=
 
 # What starts processes, a browser or a cluster, or fits for long, waits for `make test`.
