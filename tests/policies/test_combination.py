@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.policies.stored_policies import FIXTURES
 from tests.policies.test_policies import FEATURES, POOL, user
 
 import topstory as ts
@@ -59,11 +60,25 @@ def test_the_better_expert_gains_the_weight() -> None:
     assert both.greedy([0.0, 1.0], ["a", "b"]).article == "b"
 
 
-def test_a_combination_is_stored_whole(tmp_path: Path) -> None:
+def taught() -> ts.Combination:
     both, random = combined(), np.random.default_rng(0)
     for _ in range(20):
         x = user(random)
         both.learn(x, both.choose(x, POOL).article, float(random.random() < 0.4))
+    return both
+
+
+def test_a_combination_that_an_earlier_version_wrote_still_loads() -> None:
+    """The file is never written again; `taught().save(…)` wrote it."""
+    kept, both = ts.Combination.load(FIXTURES / "combination-v1.safetensors"), taught()
+    assert repr(kept) == repr(both)
+    np.testing.assert_allclose(kept.weights, both.weights, rtol=1e-9)
+    x = [0.5, 0.5, 0.0, 1.0]
+    np.testing.assert_allclose(kept.probabilities(x, POOL), both.probabilities(x, POOL), rtol=1e-9)
+
+
+def test_a_combination_is_stored_whole(tmp_path: Path) -> None:
+    both, random = taught(), np.random.default_rng(0)
     both.save(tmp_path / "c.safetensors")
     loaded = ts.Combination.load(tmp_path / "c.safetensors")
     assert repr(loaded) == repr(both)
