@@ -39,7 +39,9 @@ TURN = """(wanted) => new Promise((done) => {
   document.querySelector("#forth").click();
   look();
 })"""
-PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+PAINT = """() => new Promise((done) => new PerformanceObserver((list) => {
+  for (const each of list.getEntriesByName("first-contentful-paint")) done(each.startTime);
+}).observe({ type: "paint", buffered: true }))"""
 
 
 def run(quick: bool) -> Section:
@@ -56,7 +58,7 @@ def run(quick: bool) -> Section:
         }
         crowd = 200 if quick else 10_000
         say(f"adding {crowd:,} articles")
-        _add(target, crowd)
+        _add(target, crowd - 20)  # beside the demo's; a pool takes no more than 10,000
         say("")
         paints[f"{crowd:,} articles"] = _paints(
             browser, target, cookie, PATHS["its articles"], loads
@@ -226,6 +228,5 @@ def _paints(browser: Browser, target: Target, cookie: str, path: str, loads: int
         found = []
         for _ in range(loads + 1):
             page.goto(path)
-            page.wait_for_function(f"({PAINT}) !== null")
             found.append(float(page.evaluate(PAINT)))
     return found[1:]

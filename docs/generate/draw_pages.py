@@ -60,6 +60,7 @@ def _why(page: Page, url: str) -> None:
 def _what_if(page: Page, url: str) -> None:
     """Other policies, evaluated on the visits so far."""
     page.set_default_timeout(300_000)  # its process has the lowest priority
+    page.set_viewport_size({"width": 1280, "height": 1500})
     page.goto(f"{url}/studio/policy")
     page.wait_for_selector("#choices li")
     page.click("#start")

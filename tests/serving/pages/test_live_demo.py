@@ -6,14 +6,21 @@ import subprocess
 import sys
 
 import httpx
+from playwright.sync_api import Browser
 
 MAIN = "from topstory.cli import main; main()"
 OPTIONS = ("demo", "--live", "--no-browser", "--port", "0", "--seconds", "300")
 MOST_VISITS = 60_000  # some paths have not climbed after 6,000
 
 
-def test_deployment_climbs_away_from_stories_at_random() -> None:
-    """By the true chances of what was shown, without the noise of clicks."""
+# The lines of the chart: how many points each has, and whether it is dotted.
+LINES = """() => Object.fromEntries([...document.querySelectorAll("#chart path.line")].map(
+  (line) => [line.classList[1],
+    [line.getAttribute("d").split("L").length, line.hasAttribute("stroke-dasharray")]]))"""
+
+
+def test_deployment_climbs_away_from_stories_at_random(browser: Browser) -> None:
+    """By the true chances of what was shown, without the noise of clicks; and so it is drawn."""
     process = subprocess.Popen(
         [sys.executable, "-c", MAIN, *OPTIONS], stdout=subprocess.PIPE, text=True
     )
@@ -44,6 +51,14 @@ def test_deployment_climbs_away_from_stories_at_random() -> None:
         assert late > 1.15
         assert state["buckets"]["deployment"]["shows"] > 1000
         assert state["articles"] >= 18
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(f"{url}/demo#{key}")
+        page.frame_locator("#studio").locator("#chart path.truth").wait_for()
+        lines = page.frames[-1].evaluate(LINES)
+        assert {name for name, (_, dotted) in lines.items() if dotted} == {"truth", "ceiling"}
+        assert set(lines) == {"truth", "ceiling", "deployment", "learning", "uniform"}
+        assert all(points > 2 for points, _ in lines.values())
+        page.close()
     finally:
         process.terminate()
         process.wait(30)

@@ -30,7 +30,7 @@ TICK_SECONDS = 0.1
 POOL = "front"
 # Near the best of the simulated days that `topstory demo` was tuned on.
 POLICY: dict[str, Any] = {"name": "linucb-hybrid", "alpha": 0.3, "ridge": 10.0}
-# As many at random that one is sure within a minute: see `python -m benchmarks pages`.
+# So many at random that one is sure after about a minute: see `python -m benchmarks pages`.
 TRAFFIC = TrafficConfig(learning=0.3, deployment=0.4, uniform=0.3)
 
 PrintLine = Callable[[str], None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING, UNIFORM
 from topstory.kernels.compilation import Floats
+from topstory.policies import Policy
 from topstory.serving.api.messages import BUCKETS, Bucket
 from topstory.serving.journal.records import Decided
-from topstory.serving.state.decider import Decider
+from topstory.serving.service.service import Service
 from topstory.serving.state.levers import STORY, Plan
 from topstory.serving.state.pool import Pool
 
@@ -77,12 +78,16 @@ def visit_of(decided: Decided) -> Visit:
 
 
 def explain(
-    decider: Decider, user: Sequence[float], at: int, names: Sequence[str], visit: Visit = ANY
+    service: Service, name: str, user: Sequence[float], names: Sequence[str], visit: Visit = ANY
 ) -> Explanation:
-    """Explain a choice by the model and the levers as they are now."""
-    pool, policy = decider.pool, decider.pool.policy
+    """Explain a choice of a pool by its model and its levers as they are now.
+
+    An estimate below every possible payoff is shown as the least one: no click rate is negative.
+    """
+    pool = service.decider(name).pool
+    policy, (least, _) = pool.policy, service.config.limits.payoffs or (-inf, inf)
     bucket, article, _, withheld = visit
-    listing = pool.listing(at)
+    listing = pool.listing(service.clock.now())
     if article is not None and article not in pool.articles:
         raise KeyError(article)
     beside = (*withheld, *(() if article is None else (article,)))
@@ -95,7 +100,7 @@ def explain(
     scores = policy.explorer.scores(expected, widths)
     left = np.array([each not in withheld or each == article for each in ids])
     pin = _pinned(visit, plan, ids)
-    chances = _chances(decider, expected, widths, left, pin)
+    chances = _chances(policy, expected, widths, left, pin)
     by = expected if bucket == DEPLOYMENT else scores
     order = [int(place) for place in np.argsort(-by, kind="stable")]
     likeliest = next(place for place in order if left[place]) if pin is None else pin
@@ -104,7 +109,12 @@ def explain(
 
     def candidate(place: int) -> Candidate:
         return _candidate(
-            *(pool, ids[place], float(estimates[place]), float((scores - expected)[place])),
+            *(
+                pool,
+                ids[place],
+                max(float(estimates[place]), least),
+                float((scores - expected)[place]),
+            ),
             *(chances[:, place], plan.factors.get(ids[place], 1.0), not left[place]),
         )
 
@@ -146,11 +156,10 @@ def _decisive(first: int, best: int, unboosted: int, left: Bools) -> Lever | Non
 
 
 def _chances(
-    decider: Decider, expected: Floats, widths: Floats, left: Bools, pin: int | None
+    policy: Policy, expected: Floats, widths: Floats, left: Bools, pin: int | None
 ) -> Floats:
     """(buckets, articles), of those that are left."""
     chances = np.zeros((len(BUCKETS), len(expected)))
-    policy = decider.pool.policy
     chances[UNIFORM, left] = 1 / left.sum()
     if pin is not None:
         chances[[LEARNING, DEPLOYMENT], pin] = 1.0

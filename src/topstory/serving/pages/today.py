@@ -102,10 +102,9 @@ class Today:
             return data(self._explained(found.decided))
 
     def _explained(self, decided: Decided) -> Explanation:
-        decider, now = self._service.decider(self._pool), self._service.clock.now()
-        user = context(decided.user).tolist()
+        user, names = context(decided.user).tolist(), self._names.segments
         try:
-            return explain(decider, user, now, self._names.segments, visit_of(decided))
+            return explain(self._service, self._pool, user, names, visit_of(decided))
         except KeyError:
             raise ApiError(410, "gone", "the story was taken off the page since") from None
 

@@ -158,6 +158,9 @@ def test_what_a_read_key_cannot_do_is_neither_shown_nor_possible(
         page = visit.sign_in(paged.reader, "/studio/articles")
         page.wait_for_selector("#articles tbody tr")
         assert page.locator("#add, #edit, #levers, #retire, .row-actions").count() == 0
+        page.goto("/studio/policy")
+        page.wait_for_selector("#policy dd")
+        assert page.locator("#try, #start, #revert, #result button").count() == 0
     with signed_in(paged, paged.reader) as client:
         path = "/v1/pools/front/articles/politics-1"
         assert client.delete(path, headers=MARK).status_code == 403

@@ -141,6 +141,22 @@ def test_an_explanation_adds_up_to_the_lead(demo: Site) -> None:
     assert demo.post("/studio/data/explain", "read", content=b"{").status_code == 400
 
 
+def test_no_click_rate_is_shown_as_negative(demo: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A linear model's estimate may be; what it adds up to is not changed."""
+    policy = demo.service.decider("front").pool.policy
+
+    def lower(user: Any, ids: Any) -> Any:
+        return estimates(user, ids) - 10.0
+
+    before = demo.post("/studio/data/explain", "read", json={"user": USER}).json()
+    estimates = policy.estimates
+    monkeypatch.setattr(policy, "estimates", lower)
+    why = demo.post("/studio/data/explain", "read", json={"user": USER}).json()
+    assert {each["estimate"] for each in why["candidates"]} == {0.0}
+    assert why["article"]["id"] == before["article"]["id"]
+    assert why["lead"] == pytest.approx(before["lead"], abs=1e-9)
+
+
 def test_why_names_the_lever_that_made_the_choice(demo: Site) -> None:
     def put(article: str, **levers: Any) -> None:
         answer = demo.ask("PUT", f"/v1/pools/front/levers/{article}", "edit", json=levers)
@@ -179,11 +195,10 @@ def test_why_names_the_lever_that_made_the_choice(demo: Site) -> None:
     assert held["id"] == best["id"]
     assert set(held["chances"].values()) == {0.0}
     put(best["id"])
-    service = demo.service
     visit = Visit(
         DEPLOYMENT, explained()["runner_up"]["id"], False, (explained()["article"]["id"],)
     )
-    limited = explain(service.decider("front"), SPORTY, service.clock.now(), (), visit)
+    limited = explain(demo.service, "front", SPORTY, (), visit)
     assert limited.lever == "limit"
     assert limited.article.chances["deployment"] == 1.0
     assert explained()["lever"] is None

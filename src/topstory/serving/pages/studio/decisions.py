@@ -17,11 +17,8 @@ def describe_decision(service: Service, found: Found, segments: tuple[str, ...])
     """Everything known of one decision."""
     decided = found.decided
     user = context(decided.user).tolist()
-    decider = service.decider(decided.pool)
     try:
-        why: Explanation | None = explain(
-            decider, user, service.clock.now(), segments, visit_of(decided)
-        )
+        why: Explanation | None = explain(service, decided.pool, user, segments, visit_of(decided))
     except KeyError:
         why = None
     return {

@@ -186,9 +186,8 @@ class Studio:
             service.config.limits.magnitude,
         )
         try:
-            decider, names = service.decider(pool), self._names.segments
             async with service.spare_time.piece():  # it takes as long as several decisions
-                return explain(decider, user, service.clock.now(), names)
+                return explain(service, pool, user, self._names.segments)
         except KeyError:
             raise ApiError(409, "no_article", "no article can be shown now") from None
 
