@@ -187,6 +187,15 @@ def test_sums_over_parts_teach_the_same_on_every_engine(
         np.testing.assert_array_equal(local.model.learned()[field], array)
 
 
+def test_a_wide_hybrid_model_learns_by_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, policy = recorded_log(), ts.policy("linucb-hybrid")
+    alone = ts.train(policy, log).policy
+    monkeypatch.setattr(sum_learner, "MAX_SHARED_BY_EVENT", 4 * 3 - 1)
+    wide, summed = (ts.train(policy, log, engine=engine).policy for engine in (None, "serial"))
+    assert same(wide, summed)
+    assert not same(wide, alone)
+
+
 def test_warm_policies_learn_event_by_event_only() -> None:
     with pytest.raises(TypeError, match="event by event"):
         ts.train(

@@ -30,7 +30,7 @@ def test_a_replayed_policy_carries_the_feature_model_and_the_one_given_does_not_
     assert policy.feature_model is None
 
 
-@pytest.mark.parametrize("task", [ts.replay, ts.train])
+@pytest.mark.parametrize("task", [ts.replay, ts.train, ts.evaluate, ts.dr_ns])
 def test_a_policy_is_not_given_another_model_s_contexts(task: object) -> None:
     assert callable(task)
     policy = ts.policy("linucb-disjoint")

@@ -17,9 +17,9 @@ from topstory.evaluation.off_policy.weighting.targets import target_of
 from topstory.evaluation.off_policy.weighting.weights import weighted
 from topstory.events import EventLog
 from topstory.events.columns.visitors import Visitors
-from topstory.policies.log_learner import learn_log
 from topstory.policies.registry import REGISTRY
 from topstory.policies.registry import policy as policy_called
+from topstory.policies.sum_learner import learn_every
 
 if TYPE_CHECKING:
     from topstory.features import FeatureBuilder
@@ -170,7 +170,7 @@ def choose_features(
 
 def _judged(policy: str, first: EventLog, rest: EventLog, seed: int) -> WeightedEvents:
     trained = policy_called(policy, seed=seed)
-    learn_log(trained, first)
+    learn_every(trained, first)
     return weighted(rest, target_of(trained, rest, greedy=True), None)
 
 

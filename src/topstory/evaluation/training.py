@@ -34,9 +34,8 @@ from topstory.events.folder.read import read_parts
 from topstory.kernels.compilation import Floats
 from topstory.models.linear import LinearModel
 from topstory.policies import Policy
-from topstory.policies.log_learner import learn_log
 from topstory.policies.policy import check_seed
-from topstory.policies.sum_learner import learn_sums
+from topstory.policies.sum_learner import learn_every
 
 if TYPE_CHECKING:
     from topstory.features import FeatureBuilder
@@ -91,7 +90,8 @@ def train(
         engine: `serial`, `local` (all cores), `ray` or an engine: parts of the log are summed
             there, and the sums added up. The policy is the same to 1e-9, and does not depend on
             the engine; a prior is weighed once, by all events. By default it learns event by
-            event, as `policy.learn` does, to the bit.
+            event, as `policy.learn` does, to the bit; but a hybrid model whose context times
+            article features are more than 100 numbers learns by sums, as with `serial`.
         seed: for rejection sampling, where the held-out events have propensities.
         progress: called with (what is being done, events done, events in all), now and then.
 
@@ -205,12 +205,9 @@ class _Run:
             weights = self._weights(part)
             if not self.learned and self.engine is None:
                 # One event compiles the kernels, or loads them: the time measured is the learning.
-                learn_log(self.policy.copy(), part[:1], None if weights is None else weights[:1])
+                learn_every(self.policy.copy(), part[:1], None if weights is None else weights[:1])
             began = perf_counter()
-            if self.engine is None:
-                learn_log(self.policy, part, weights, self._follow)
-            else:
-                learn_sums(self.policy, part, weights, self.engine, self._follow)
+            learn_every(self.policy, part, weights, self.engine, self._follow)
             self.seconds += perf_counter() - began
             used = np.ones(len(part)) if weights is None else weights
             self.total += float(used.sum())

@@ -30,6 +30,8 @@ def split(log: EventLog, at: float | TimeLike) -> tuple[EventLog, EventLog]:
         earlier = log.times.within(None, edge)
         first, second = log[np.flatnonzero(earlier)], log[np.flatnonzero(~earlier)]
         where = str(at)
+        if isinstance(at, int | float):
+            where += ", read as seconds since 1970; a share is between 0 and 1"
     if not len(first) or not len(second):
         side = "after" if not len(first) else "before"
         span = "" if log.times is None else f", which is from {log.times.span()}"

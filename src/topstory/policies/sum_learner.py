@@ -1,19 +1,51 @@
-"""Learning from every event of a log by sums over its parts, on any engine."""
+"""Learning from every event of a log: by sums over its parts, on any engine, or event by event."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from topstory.engines import Engine
+from topstory.engines import engine as named_engine
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
+from topstory.models.hybrid import HybridLinear
 from topstory.models.model import Model
 from topstory.models.priors.sums import ArticleSums
 from topstory.policies.additivity import absorb
 from topstory.policies.half_life import faded, ticks_of
+from topstory.policies.log_learner import learn_log
 from topstory.policies.policy import Policy
 
 PART_EVENTS = 1 << 17  # the same on every engine, so that the sums are the same to the bit
+# Of d·m. A trial of a hybrid model moves a matrix of so many squared: with 800, events one by one
+# take half an hour where their sums take seconds.
+MAX_SHARED_BY_EVENT = 100
+
+
+def learn_every(
+    policy: Policy,
+    log: EventLog,
+    weights: Floats | None = None,
+    engine: Engine | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> None:
+    """Let a policy learn a log: by sums on the engine, if one is given, or event by event.
+
+    A hybrid model with a wide shared part learns by sums in any case.
+    """
+    if engine is None and _is_wide(policy.model, log):
+        engine = named_engine("serial")
+    if engine is None:
+        learn_log(policy, log, weights, progress)
+    else:
+        learn_sums(policy, log, weights, engine, progress)
+
+
+def _is_wide(model: Model, log: EventLog) -> bool:
+    if not (isinstance(model, HybridLinear) and model.additive):
+        return False
+    count = 1 if log.features is None else log.features.shape[1]
+    return log.dimension * count > MAX_SHARED_BY_EVENT
 
 
 def learn_sums(

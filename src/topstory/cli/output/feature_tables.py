@@ -13,6 +13,7 @@ from topstory.features.description import FeatureReport, Liking, TriedMethod
 from topstory.features.regression.early_stopping import HELD_OUT, LAST_BATCH
 
 BAR_WIDTH = 40  # characters of the longest bar
+MANY_SHARED = 400  # coefficients that hybrid shares: from here on a trial takes about 1 ms
 
 
 def show_features(name: str, report: FeatureReport, console: Console) -> None:
@@ -36,6 +37,12 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
     if report.event_numbers:
         say(f"of each event: {', '.join(report.event_numbers)}")
     say(f"identity {report.identity}\n")
+    if (shared := report.dimension * report.article_features) > MANY_SHARED:
+        say(
+            f"Hybrid policies share {report.dimension} × {report.article_features} = {shared:,} "
+            "coefficients with such features, and each trial costs that many squared: to replay or "
+            "serve them takes long. --method pca makes fewer.\n"
+        )
     listed = (*report.user_fields, *report.article_fields)
     fields = plain_table("field", "kind", "encoding", "kept", "dropped", "support")
     for field in listed:

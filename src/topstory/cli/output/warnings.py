@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -14,7 +14,8 @@ from topstory.evaluation import (
     NotUniformWarning,
     RetentionWarning,
 )
-from topstory.events import EventLog
+from topstory.events.folder.contents import read_contents
+from topstory.events.folder.location import location
 from topstory.policies import REGISTRY
 
 TITLES: dict[type[Warning], str] = {
@@ -45,15 +46,21 @@ def printed_warnings(console: Console, *others: type[Warning]) -> Iterator[list[
         yield printed
 
 
-def warn_if_no_features(name: str, log: EventLog, policy: str, console: Console) -> None:
+def warn_if_no_features(log: str, policies: Iterable[str], console: Console) -> None:
     """Warn if a policy uses user features and the log's contexts have none."""
-    if log.dimension > 1 or not REGISTRY[policy].contextual:
+    contents = read_contents(location(log))
+    blind = [name for name in policies if REGISTRY[name].contextual]
+    if contents.dimension > 1 or not blind:
         return
-    message = f"{name}: contexts hold only the constant, so {policy} knows nothing about the user"
-    if log.profiles is not None:
+    know = "knows" if len(blind) == 1 else "know"
+    message = (
+        f"{log}: contexts hold only the constant, so {', '.join(blind)} {know} nothing about the "
+        "user"
+    )
+    if contents.user_profile is not None:
         message += (
             "; first make features from its raw profiles with `topstory features fit` and "
-            "`topstory features apply`"
+            "`topstory features apply`, or `train --features`"
         )
     else:
         message += "; use a log with contexts, or the policies egreedy or ucb"

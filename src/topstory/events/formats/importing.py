@@ -143,7 +143,7 @@ def _import(
         alike = not events and len(faults.counts) == 1 and faults.bad > MAX_BAD_ROWS_ALIKE
         excess = faults.bad > events + faults.omitted + MAX_EXCESS_BAD_ROWS
         if max_bad < 0.5 and (alike or excess):
-            raise ValueError(_too_many_bad_rows(faults, events, format, max_bad))
+            raise ValueError(_too_many_bad_rows(faults, events, source, max_bad))
 
     with replaced_folder(out, check_replaceable) as fresh, Appender(fresh) as appender:
         # Ignored: an Iterator by its type; every reader is a generator, which closes.
@@ -154,7 +154,7 @@ def _import(
                 events += len(batch)
         rows = events + faults.bad + faults.omitted
         if faults.bad > max_bad * rows:
-            raise ValueError(_too_many_bad_rows(faults, events, format, max_bad))
+            raise ValueError(_too_many_bad_rows(faults, events, source, max_bad))
         if not events:
             names = ", ".join(map(str, paths[:3])) + (", …" if len(paths) > 3 else "")
             raise ValueError(
@@ -237,12 +237,14 @@ def _place(first: Fault) -> str:
     return f"{first.file}:{first.line}: {first.text!r}"
 
 
-def _too_many_bad_rows(faults: Faults, events: int, format: str, max_bad: float) -> str:
+def _too_many_bad_rows(faults: Faults, events: int, source: FormatReader, max_bad: float) -> str:
     bad, rows = faults.bad, events + faults.bad + faults.omitted
     reason, count = max(faults.counts.items(), key=lambda item: item[1])
     first = faults.first[reason]
+    mapped = isinstance(source, MappedReader)
+    suspect = "the mapping names the right columns" if mapped else f"it is {source.name}"
     return (
         f"{bad:,} of {rows:,} rows are bad ({bad / rows:.1%}, more than {max_bad:.1%}): "
         f"{count:,} times {reason}, first at {_place(first)}; "
-        f"nothing was written: see that it is {format}, or allow more bad rows (max_bad)"
+        f"nothing was written: see that {suspect}, or allow more bad rows (max_bad)"
     )

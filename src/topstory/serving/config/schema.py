@@ -64,7 +64,9 @@ class PolicyConfig(_PolicyNumbers, frozen=True):
         str | None,
         Meta(
             description="a file written by `Policy.save` to start from, for example after a "
-            "replay; it defines the model and its parameters, and is read when the pool is first "
+            "replay; it defines the model and its parameters, which no key beside it may "
+            "contradict (how much it explores, such as `alpha`, may differ), and is read when the "
+            "pool is first "
             "opened. Later it may be gone, but another file is refused: see `topstory promote`"
         ),
     ] = None

@@ -111,6 +111,10 @@ def test_a_policy_without_user_features_gives_a_warning(tmp_path: Path) -> None:
     )
     assert "topstory features fit" in printed
     assert run(*arguments, "ucb").stderr == ""
+    replayed = run("replay", tmp_path / "raw", "--policy", "ucb,linucb-disjoint").stderr
+    assert "so linucb-disjoint knows nothing about the user" in replayed
+    out = ("--policy", "linucb-disjoint", "--out", tmp_path / "policy")
+    assert "`train --features`" in run("train", tmp_path / "raw", *out).stderr
 
 
 def test_the_recommended_policy_can_be_saved(logs: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from tests.cli.running import answer, run, words
 from tests.features.worlds import little_log, mixed_log
 
 import topstory as ts
+from topstory.cli.output import feature_tables
 from topstory.features.description import describe
 
 FIT = ("--clusters", "2", "--support", "0", "--ridge", "1", "--engine", "serial")
@@ -134,7 +135,19 @@ def test_every_failure_is_one_sentence(logs: Path, raw: Path, tmp_path: Path) ->
         assert result.stdout == ""
         assert result.stderr.startswith("topstory: ")
         assert sentence in result.stderr
+    wrong = run("features", "fit", raw, model, "--method", "magic", status=2)
+    assert "expected direct, clusters, pca, bilinear or auto, got 'magic'" in words(wrong.stderr)
     assert not model.exists()
+
+
+def test_many_features_are_said_to_make_hybrid_policies_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mixed_log().write(tmp_path / "raw")
+    fit = ("features", "fit", tmp_path / "raw", tmp_path / "model", "--method", "direct")
+    assert "--method pca makes fewer" in run(*fit).stdout
+    monkeypatch.setattr(feature_tables, "MANY_SHARED", 10_000)
+    assert "--method pca" not in run(*fit).stdout
 
 
 def test_where_the_model_goes_is_checked_before_the_fit(

@@ -26,6 +26,7 @@ from topstory.events.formats.mapped.parser import (
     NOT_LIVE,
 )
 from topstory.events.formats.mapped.reader import SAME_EVENT
+from topstory.events.formats.mapped.suggestion import suggest_mapping
 from topstory.events.formats.pipeline.validation import SHOWN_NOT_IN_POOL
 from topstory.events.formats.source_files import SORTED
 
@@ -439,3 +440,72 @@ def test_many_blocks_share_their_users_and_articles(
     assert len(whole.profiles) == 3
     for a, b in zip(whole, cut, strict=True):
         assert (a.shown, a.pool, a.payoff, a.timestamp) == (b.shown, b.pool, b.payoff, b.timestamp)
+
+
+SHOP = """\ufeffsku;zeit;kunde;stadt;alter;angebot;umsatz
+104;2026-01-10T01:00:00+01:00;7;東京;40,5;100,104;1.234,50
+100;2026-01-10T01:00:40+01:00;8;"Rome; Italy";;100,104;0,00
+100;2026-01-10T01:01:00+01:00;8;Köln;31;100,104;
+"""
+ITEMS = '\ufeffsku;price;title\n100;"12,5";"red; ""warm"" hats 🎩"\n104;1.200,00;Schuhe\n'
+
+
+def test_semicolons_decimal_commas_and_zones_are_read_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "shop.csv").write_text(SHOP, "utf-8")
+    (tmp_path / "items.csv").write_text(ITEMS, "utf-8")
+    mapping = {
+        "timestamp": "zeit",
+        "shown": "sku",
+        "payoff": "umsatz",
+        "missing_payoff": 0,
+        "candidates": {"column": "angebot", "separator": ","},
+        "visitor": "kunde",
+        "decimal": ",",
+        "user": {"stadt": "category", "alter": "number"},
+        "articles": {"file": str(tmp_path / "items.csv"), "id": "sku"},
+        "article": {"price": "number", "title": "text"},
+    }
+    report = import_log("csv", tmp_path / "shop.csv", tmp_path / "log", map=mapping)
+    log = EventLog.read(tmp_path / "log")
+    assert (report.skipped, report.noted) == ({}, {})
+    assert log.payoff.tolist() == [1234.5, 0, 0]
+    assert log.timestamps is not None
+    assert str(log.timestamps[0]) == "2026-01-10T00:00:00.000000"
+    assert log.profiles is not None
+    assert log.profiles.column("stadt").to_pylist() == ["東京", "Rome; Italy", "Köln"]
+    assert log.profiles.column("alter").to_pylist() == [40.5, None, 31]
+    assert log.article_profiles is not None
+    assert log.article_profiles.to_pylist() == [
+        {"price": 12.5, "title": 'red; "warm" hats 🎩'},
+        {"price": 1200.0, "title": "Schuhe"},
+    ]
+    with pytest.raises(ValueError, match="decimal"):
+        import_log("csv", tmp_path / "shop.csv", tmp_path / "log", map=mapping | {"decimal": "'"})
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_values_within_objects_are_columns(broken: bool, tmp_path: Path) -> None:
+    """Arrow reads the file, or, where a line is broken, Python does: the log is the same."""
+    rows = [
+        {"user": {"id": 7, "at": {"city": "Rome"}}, "item": 1, "offered": [1, 2], "paid": 1},
+        {"user": {"id": 8, "at": None}, "item": 2, "offered": [1, 2], "paid": 0},
+        {"user": None, "item": 2, "offered": [1, 2], "paid": 0},
+    ]
+    file = tmp_path / "events.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows) + '{"user"\n' * broken)
+    mapping = {
+        "shown": "item",
+        "payoff": "paid",
+        "candidates": "offered",
+        "visitor": "user.id",
+        "user": {"city": {"column": "user.at.city", "kind": "category"}},
+    }
+    report = import_log("jsonl", file, tmp_path / "log", map=mapping, max_bad=0.5)
+    log = EventLog.read(tmp_path / "log")
+    assert len(log) == 3
+    assert sum(report.skipped.values()) == broken
+    assert log.profiles is not None
+    assert log.profiles.column("city").to_pylist() == ["Rome", None, None]
+    suggested = suggest_mapping("jsonl", file)
+    assert 'visitor = "user.id"' in suggested
+    assert '"user.at.city" = "category"' in suggested

@@ -54,3 +54,14 @@ def test_a_file_without_rows_has_no_mapping(tmp_path: Path) -> None:
         suggest_mapping("csv", tmp_path / "events.csv")
     with pytest.raises(ValueError, match="a mapping is for csv, jsonl, parquet, not for r6a"):
         suggest_mapping("r6a", tmp_path / "events.csv")
+
+
+def test_decimal_commas_and_ids_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "events.csv"
+    rows = [f"{i};{i % 7}.00{i % 10},5{i % 9};{i % 2}" for i in range(300)]
+    file.write_text("\n".join(["id;price;clicked", *rows]) + "\n")
+    text = suggest_mapping("csv", file)
+    found = tomllib.loads(text)
+    assert found["decimal"] == ","
+    assert found["user"] == {"price": "number"}
+    assert '# id = "number"  # 300 different values in the first rows: an id?' in text

@@ -98,7 +98,7 @@ def replay(
     from topstory.cli.output.progress import work_bar
     from topstory.cli.output.replay_tables import print_replays
     from topstory.cli.output.saving import save_trained
-    from topstory.cli.output.warnings import printed_warnings
+    from topstory.cli.output.warnings import printed_warnings, warn_if_no_features
     from topstory.cli.reports.replay import replay_report
     from topstory.evaluation.assignment import unused_parameters
     from topstory.evaluation.comparison import LOGGED
@@ -131,6 +131,7 @@ def replay(
     explored = None if warm_from is None else ts.EventLog.read(warm_from)
     events = ts.EventLog.read(log)
     console = stderr_console()
+    warn_if_no_features(log, policies, console)
     with (
         work_bar(console, "getting ready", events=True) as follow,
         printed_warnings(console) as warnings,

@@ -106,7 +106,7 @@ def tune(
     if start is not None:
         events, given = start.log, given | start.argument(policy)
     console, name = stderr_console(), policy
-    warn_if_no_features(str(log), events, policy, console)
+    warn_if_no_features(log, [policy], console)
     with printed_warnings(console), work_bar(console, policy) as follow:
         tuning = ts.tune(
             policy,

@@ -134,6 +134,7 @@ def fit(
     from topstory.cli.arguments import parse_support
     from topstory.cli.output.consoles import stderr_console
     from topstory.cli.output.progress import fit_status
+    from topstory.features.methods.registry import METHODS
     from topstory.sealed import check_place
 
     check_place(model)
@@ -159,6 +160,10 @@ def fit(
     if method == "auto":
         builder, tried = _chosen(builder, rawlog, policy)
     else:
+        if method not in METHODS:
+            raise typer.BadParameter(
+                f"expected {', '.join(METHODS)} or auto, got {method!r}", param_hint="--method"
+            )
         builder.set_params(method=method)
         with fit_status(stderr_console()) as follow:
             builder.fit_folder(rawlog, passes=passes, in_memory=in_memory, progress=follow)

@@ -63,7 +63,8 @@ def train(
         typer.Option(
             metavar="NAME",
             help="Sum parts of the log on serial, local (all cores) or ray, and add the sums up: "
-            "the same policy to 1e-9. Default: learn event by event.",
+            "the same policy to 1e-9. Default: learn event by event; by sums where a hybrid "
+            "policy has many features.",
         ),
     ] = None,
     address: Address = None,
@@ -83,7 +84,7 @@ def train(
     from topstory.cli.output.consoles import print_json, stderr_console, stdout_console
     from topstory.cli.output.progress import work_bar
     from topstory.cli.output.training_table import show_training
-    from topstory.cli.output.warnings import printed_warnings
+    from topstory.cli.output.warnings import printed_warnings, warn_if_no_features
     from topstory.cli.reports.train import train_report
     from topstory.engines import engine as named_engine
     from topstory.evaluation.replays.warm_start import default_policy, needs_exploration, start_of
@@ -110,6 +111,8 @@ def train(
         assert start is not None
         source, builder, given = start.log, None, start.argument(name)
     console = stderr_console()
+    if features is None:
+        warn_if_no_features(log, [name], console)
     with printed_warnings(console), work_bar(console, "reading", events=True) as follow:
         training = ts.train(
             ts.policy(name, seed=seed, **own, **given),

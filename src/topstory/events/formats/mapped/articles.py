@@ -15,10 +15,11 @@ from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.profiles import as_profiles
 from topstory.events.columns.times import LATEST
 from topstory.events.formats.faults import Faults
-from topstory.events.formats.mapped.fields import texts, typed_field
+from topstory.events.formats.mapped.fields import pointed, texts, typed_field
 from topstory.events.formats.mapped.mapping import ColumnMapping, TimeColumn
 from topstory.events.formats.mapped.moments import column_moments
 from topstory.events.formats.tabular.arrow_columns import INVALID_TIME
+from topstory.events.formats.tabular.csv_tables import delimiter_of
 from topstory.events.formats.tabular.json_tables import json_tables
 from topstory.events.formats.tabular.parquet_tables import naming_parquet_file
 
@@ -27,6 +28,7 @@ NO_ID = "a row of the articles file has no id: it is not used"
 NOT_LISTED = "an article that the articles file does not have: its profile is missing"
 NO_START = "an article without the time it was live from: it was live from the beginning"
 HOUR = 3_600_000_000  # microseconds
+HEADER_BYTES = 1 << 16  # the header is not longer
 
 
 class Articles:
@@ -112,6 +114,8 @@ class Articles:
         fields = self._mapping.article
         for name, field in fields.items():
             column = rows.column(field.column).combine_chunks()
+            if field.kind == "number":
+                column = pointed(column, self._mapping.decimal)
             columns[name], unreadable = typed_field(column, field, self._mapping.missing)
             if unreadable.any():
                 remark = f"article field {name!r} is not a {field.kind} here: taken as missing"
@@ -157,12 +161,20 @@ def _csv_table(path: Path, faults: Faults) -> pa.Table:
         return "skip"
 
     try:
-        with pacsv.open_csv(path) as opened:
-            names = opened.schema.names
+        with pa.input_stream(path, compression="detect") as opened:
+            start = opened.read(HEADER_BYTES).decode("utf-8", "replace")
+        parsing = pacsv.ParseOptions(
+            delimiter=delimiter_of(start.partition("\n")[0]),
+            newlines_in_values=True,
+            invalid_row_handler=skip,
+        )
+        with pacsv.open_csv(path, parse_options=parsing) as parsed:
+            names = parsed.schema.names
+        bad.clear()  # the start of the file is read again
         table = pacsv.read_csv(
             path,
             pacsv.ReadOptions(use_threads=False),
-            pacsv.ParseOptions(newlines_in_values=True, invalid_row_handler=skip),
+            parsing,
             pacsv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
             ),

@@ -112,6 +112,19 @@ def _without_points(column: Column) -> Column:
     return column
 
 
+def pointed(column: Column, decimal: str) -> Column:
+    """Numbers in texts with a decimal point, where an export has a comma: 1.234,50 is 1234.50.
+
+    >>> pointed(pa.array([b"1.234,50", b"7"]), ",").to_pylist()
+    ['1234.50', '7']
+    """
+    plain = as_strings(column) if decimal == "," else None
+    if plain is None:
+        return column
+    whole: Column = pc.replace_substring(plain, ".", "")
+    return pc.replace_substring(whole, ",", ".")
+
+
 def numbers(column: Column, missing: Collection[str] = ()) -> npt.NDArray[np.float64]:
     """(n,) numbers; true and false, yes and no count 1 and 0; nan where there is none.
 

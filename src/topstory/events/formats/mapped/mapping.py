@@ -72,6 +72,7 @@ class ColumnMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     event: str | None = None
     missing: tuple[str, ...] = MISSING
     missing_payoff: float | None = None  # what a column of the payoff without a value counts as
+    decimal: Literal[".", ","] = "."  # of numbers; with a comma, points stand between thousands
     sort: bool = True  # by time, where events are not in order
     user: dict[str, Field] = {}
     articles: ArticlesFile | None = None

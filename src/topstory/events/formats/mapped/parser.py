@@ -15,7 +15,13 @@ from topstory.events.formats.faults import Faults
 from topstory.events.formats.mapped.articles import NOT_LISTED, Articles
 from topstory.events.formats.mapped.candidates import LivePools, Pools, listed_pools
 from topstory.events.formats.mapped.expression import Row
-from topstory.events.formats.mapped.fields import clean_texts, numbers, texts, typed_field
+from topstory.events.formats.mapped.fields import (
+    clean_texts,
+    numbers,
+    pointed,
+    texts,
+    typed_field,
+)
 from topstory.events.formats.mapped.mapping import ColumnMapping
 from topstory.events.formats.mapped.moments import column_moments
 from topstory.events.formats.mapped.people import People
@@ -52,6 +58,13 @@ class MappedParser:
         self._live = None if mapping.candidates is not None else LivePools(self.articles)
         self._missing = frozenset(mapping.missing)
         self.columns = frozenset(mapping.columns())
+        self._numeric = frozenset(
+            [
+                *self._payoff.numbers,
+                *([] if mapping.propensity is None else [mapping.propensity]),
+                *(field.column for field in mapping.user.values() if field.kind == "number"),
+            ]
+        )
         identified = mapping.visitor is not None or mapping.user
         self.people = People(mapping.user) if identified else None
 
@@ -68,6 +81,8 @@ class MappedParser:
 
     def events(self, path: Path, part: TablePart) -> ValidEvents | None:
         """The good rows as a log; the others are counted."""
+        for name in self._numeric:
+            part.columns[name] = pointed(part.columns[name], self._mapping.decimal)
         return validate(self._rows(path, part), self._faults)
 
     def users(self, path: Path, part: TablePart, rows: Any) -> Any:

@@ -24,11 +24,12 @@ ROWS = 2_000  # that are looked at
 MAX_CATEGORIES = 200  # distinct values of a category among them
 TEXT_WORDS = 3  # words of a usual value, from which on it is text
 SEPARATORS = "|;,"
+_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")  # 1.234,50
 
 _ROLES = {  # what columns are usually called; the first that fits
     "timestamp": r"time(stamp)?$|_time$|_at$|^ts$|^date(time)?$|^when$",
     "event": r"^(event|impression|request|exposure)_?id$|^uuid$",
-    "visitor": r"^(user|visitor|customer|client|session|account|cookie|device)(_?id)?$",
+    "visitor": r"^(user|visitor|customer|client|session|account|cookie|device)([_.]?id)?$",
     "candidates": r"candidate|^pool|options?$|offered|slate|eligible",
     "shown": r"shown|displayed|served|recommended|^(article|item|content|story|offer)(_?id)?$",
     "payoff": r"^(is_)?click(s|ed)?$|reward|payoff|conver(t|sion)|purchase|revenue|outcome|label",
@@ -45,6 +46,7 @@ class ColumnFacts(NamedTuple):
     missing: float  # share
     examples: tuple[str, ...]
     separator: str = "|"
+    decimal: str = "."
 
 
 def suggest_mapping(format: str, path: Path, articles: Path | None = None) -> str:
@@ -65,7 +67,7 @@ def column_facts(name: str, column: Any) -> ColumnFacts:
 
     >>> column_facts("is_new", pa.array(["yes", "no", "", "yes"]))
     ColumnFacts(name='is_new', kind='boolean', distinct=2, missing=0.25, \
-examples=('yes', 'no'), separator='|')
+examples=('yes', 'no'), separator='|', decimal='.')
     """
     rows = max(len(column), 1)
     kind = column.type
@@ -90,6 +92,8 @@ examples=('yes', 'no'), separator='|')
     found = numbers(pa.array(known))
     if (found == found).mean() > 0.9:
         return facts._replace(kind="number")
+    if sum(bool(_COMMA.fullmatch(value)) for value in known) > 0.9 * len(known):
+        return facts._replace(kind="number", decimal=",")
     separator = _separator(given)
     if separator:
         return facts._replace(kind="categories", separator=separator)
@@ -178,6 +182,8 @@ def _lines(
     paid = roles.get("payoff")
     if paid is not None and paid.missing > 0:
         yield f"missing_payoff = 0  # {paid.missing:.0%} of {paid.name} is missing: no payoff?"
+    if any(each.decimal == "," for each in (*facts, *(listed or ()))):
+        yield 'decimal = ","  # 1.234,50 is read as 1234.5'
     yield ""
     yield "[user]  # fields of the profile: category, categories, number, boolean, date or text"
     taken = {each.name for each in roles.values()}
@@ -227,7 +233,9 @@ def _field(each: ColumnFacts, after_the_fact: bool = False) -> Iterator[str]:
         why = "known only after the fact: it must not be a feature"
     elif not each.examples:
         why = "no value in the first rows"
-    elif each.kind == "category" and each.distinct > MAX_CATEGORIES:
+    elif each.distinct > MAX_CATEGORIES and (
+        each.kind == "category" or re.search(r"(^|[_.])id$", each.name, re.I)
+    ):
         why = f"{each.distinct} different values in the first rows: an id?"
     value = f'"{each.kind}"'
     if each.kind == "categories" and each.separator != "|":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,14 @@ from topstory.events.formats.tabular.arrow_columns import Column
 WRONG_FIELD_COUNT = "the row has another number of fields than the header"
 NOT_CSV = "not a row of CSV: a quote is not closed, or a field is too long"
 
-_BEFORE, _AFTER = np.frombuffer(b",\n", np.uint8), np.frombuffer(b",\n\r", np.uint8)
+DELIMITERS = ",;\t|"  # a file has the first of them that is in its header
+
+
+class Header(NamedTuple):
+    """The names of the columns, and what stands between them."""
+
+    names: list[str]
+    delimiter: str = ","
 
 
 @dataclass(frozen=True)
@@ -52,22 +59,33 @@ def csv_tables(
 
     Arrow parses the blocks; those that it might read differently are parsed line by line by Python.
     """
-    names: list[str] = []
+    head: Header | None = None
     for block in line_blocks(path, faults, progress):
         first, data = block
-        if not names:
+        if head is None:
             header, _, data = data.partition(b"\n")
             first += 1
-            names = _names(header, path)
+            head = _header(header, path)
         if data:
-            yield _table(LineBlock(first, data), names, wanted)
-    if not names and str(path) not in faults.intact:
+            yield _table(LineBlock(first, data), head, wanted)
+    if head is None and str(path) not in faults.intact:
         raise ValueError(f"{path}: the file is empty; its first line must name the columns")
 
 
-def _names(header: bytes, path: Path) -> list[str]:
+def delimiter_of(header: str) -> str:
+    r"""What stands between the columns of a header.
+
+    >>> [delimiter_of(header) for header in ("id;price", "id\tprice", "id,a;b", "id")]
+    [';', '\t', ',', ',']
+    """
+    return next((each for each in DELIMITERS if each in header), ",")
+
+
+def _header(header: bytes, path: Path) -> Header:
     try:
-        names = next(csv.reader([header.decode("utf-8").rstrip("\r")], strict=True), [])
+        text = header.decode("utf-8").rstrip("\r")
+        delimiter = delimiter_of(text)
+        names = next(csv.reader([text], delimiter=delimiter, strict=True), [])
     except (UnicodeDecodeError, csv.Error):
         raise ValueError(
             f"{path}:1: not a CSV file: its first line must name the columns"
@@ -77,20 +95,20 @@ def _names(header: bytes, path: Path) -> list[str]:
         raise ValueError(f"{path}:1: the column {twice!r} is named twice; name each once")
     if not names:
         raise ValueError(f"{path}:1: the first line is blank; it must name the columns")
-    return names
+    return Header(names, delimiter)
 
 
-def _table(block: LineBlock, names: list[str], wanted: Callable[[str], bool]) -> CsvTable:
-    if len(names) == 1:
-        return _by_python(block, names, wanted)
-    if _is_odd(block.data):
-        return _by_both(block, names, wanted) or _by_python(block, names, wanted)
-    return _by_arrow(block, names, wanted) or _by_python(block, names, wanted)
+def _table(block: LineBlock, head: Header, wanted: Callable[[str], bool]) -> CsvTable:
+    if len(head.names) == 1:
+        return _by_python(block, head, wanted)
+    if _is_odd(block.data, head.delimiter):
+        return _by_both(block, head, wanted) or _by_python(block, head, wanted)
+    return _by_arrow(block, head, wanted) or _by_python(block, head, wanted)
 
 
-def _by_arrow(block: LineBlock, names: list[str], wanted: Callable[[str], bool]) -> CsvTable | None:
+def _by_arrow(block: LineBlock, head: Header, wanted: Callable[[str], bool]) -> CsvTable | None:
     """None if Arrow cannot tell the rows."""
-    data = block.data
+    data, names = block.data, head.names
     rejected: list[RejectedRow] = []
     skipped: list[int] = []
 
@@ -107,7 +125,11 @@ def _by_arrow(block: LineBlock, names: list[str], wanted: Callable[[str], bool])
         table = pacsv.read_csv(
             BytesIO(data),
             pacsv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
-            pacsv.ParseOptions(quote_char='"' if b'"' in data else False, invalid_row_handler=skip),
+            pacsv.ParseOptions(
+                delimiter=head.delimiter,
+                quote_char='"' if b'"' in data else False,
+                invalid_row_handler=skip,
+            ),
             pacsv.ConvertOptions(
                 column_types=dict.fromkeys(include, pa.binary()),
                 include_columns=include,
@@ -125,32 +147,32 @@ def _by_arrow(block: LineBlock, names: list[str], wanted: Callable[[str], bool])
     return CsvTable(columns, lines, rejected, block)
 
 
-def _is_odd(data: bytes) -> bool:
+def _is_odd(data: bytes, delimiter: str) -> bool:
     """Whether Arrow's rows may differ from the file's lines, or its values from the text."""
     ends = np.frombuffer(data, np.uint8) == ord("\n")  # ten times as fast as a search for "\n\n"
     blank = data[:1] in (b"\n", b"\r") or bool((ends[1:] & ends[:-1]).any())
     returned = b"\r" in data
     returns = returned and data.count(b"\r") != data.count(b"\r\n")
-    quotes = b'"' in data and not _quotes_whole_fields(data)
+    quotes = b'"' in data and not _quotes_whole_fields(data, delimiter)
     return blank or (returned and b"\n\r\n" in data) or returns or quotes or not _is_text(data)
 
 
-def _by_both(block: LineBlock, names: list[str], wanted: Callable[[str], bool]) -> CsvTable | None:
+def _by_both(block: LineBlock, head: Header, wanted: Callable[[str], bool]) -> CsvTable | None:
     """Arrow parses the ordinary lines, Python the odd ones; None if Arrow cannot."""
     data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
-    odd = _odd_lines(data)
+    odd = _odd_lines(data, head.delimiter)
     text = np.frombuffer(data, np.uint8)
     sizes = np.diff(np.flatnonzero(text == ord("\n")), prepend=-1)
     ordinary = text[np.repeat(~odd, sizes)].tobytes()
     if not ordinary:
         return None
-    quick = _by_arrow(LineBlock(1, ordinary), names, wanted)
+    quick = _by_arrow(LineBlock(1, ordinary), head, wanted)
     if quick is None:
         return None
     numbers = np.flatnonzero(~odd) + block.first  # the line of each of Arrow's
     rest = block.lines()
     slow = _by_python(
-        block, names, wanted, [(i + block.first, rest[i]) for i in np.flatnonzero(odd).tolist()]
+        block, head, wanted, [(i + block.first, rest[i]) for i in np.flatnonzero(odd).tolist()]
     )
     lines = np.concatenate((numbers[quick.lines - 1], slow.lines))
     order = np.argsort(lines)
@@ -165,7 +187,7 @@ def _by_both(block: LineBlock, names: list[str], wanted: Callable[[str], bool]) 
     )
 
 
-def _odd_lines(data: bytes) -> npt.NDArray[np.bool_]:
+def _odd_lines(data: bytes, delimiter: str = ",") -> npt.NDArray[np.bool_]:
     r"""(lines,) which lines Arrow may read differently from Python; each ends with a line feed.
 
     >>> _odd_lines(b'1,2\n\n"a","b"\r\n"a ""b"" c",1\n\xff,1\na\rb,1\n').tolist()
@@ -186,15 +208,22 @@ def _odd_lines(data: bytes) -> npt.NDArray[np.bool_]:
     paired = ~unpaired[line]
     quotes, line = quotes[paired], line[paired]
     opening, closing = quotes[0::2], quotes[1::2]
-    begun = (opening == 0) | np.isin(text[np.maximum(opening - 1, 0)], _BEFORE)
-    odd[line[0::2][~(begun & np.isin(text[closing + 1], _AFTER))]] = True
+    before, after = _around(delimiter)
+    begun = (opening == 0) | np.isin(text[np.maximum(opening - 1, 0)], before)
+    odd[line[0::2][~(begun & np.isin(text[closing + 1], after))]] = True
     if not _is_text(data):
         foreign = np.unique(np.searchsorted(ends, np.flatnonzero(text > 127)))
         odd[[i for i in foreign.tolist() if not _is_text(data[starts[i] : ends[i]])]] = True
     return odd
 
 
-def _quotes_whole_fields(data: bytes) -> bool:
+def _around(delimiter: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """What may stand before a quote that opens a field, and after one that closes it."""
+    edge = delimiter.encode() + b"\n"
+    return np.frombuffer(edge, np.uint8), np.frombuffer(edge + b"\r", np.uint8)
+
+
+def _quotes_whole_fields(data: bytes, delimiter: str = ",") -> bool:
     r"""Whether quotes only enclose whole fields within a line: then all parsers agree.
 
     >>> _quotes_whole_fields(b'1,"a,b",""\n'), _quotes_whole_fields(b'1,"a ""b"" c"\n')
@@ -205,10 +234,10 @@ def _quotes_whole_fields(data: bytes) -> bool:
     if len(places) % 2:
         return False
     opening, closing = places[0::2], places[1::2]
-    before = text[np.maximum(opening - 1, 0)]
-    after = text[np.minimum(closing + 1, len(text) - 1)]
-    begun = np.isin(before, _BEFORE) | (opening == 0)
-    ended = np.isin(after, _AFTER) | (closing == len(text) - 1)
+    before, after = _around(delimiter)
+    begun = np.isin(text[np.maximum(opening - 1, 0)], before) | (opening == 0)
+    ended = np.isin(text[np.minimum(closing + 1, len(text) - 1)], after)
+    ended |= closing == len(text) - 1
     newlines = np.flatnonzero(text == ord("\n"))
     lines = np.searchsorted(newlines, opening) == np.searchsorted(newlines, closing)
     return bool(begun.all() and ended.all() and lines.all())
@@ -224,11 +253,12 @@ def _is_text(data: bytes) -> bool:
 
 def _by_python(
     block: LineBlock,
-    names: list[str],
+    head: Header,
     wanted: Callable[[str], bool],
     only: list[tuple[int, bytes]] | None = None,
 ) -> CsvTable:
     """The same with Python's parser: slower, for unusual quoting; `only` these lines."""
+    names, delimiter = head
     rejected: list[RejectedRow] = []
     lines: list[int] = []
     rows: list[list[str]] = []
@@ -236,7 +266,8 @@ def _by_python(
         if not line:
             continue
         try:
-            row = next(csv.reader([line.decode("utf-8", "surrogateescape")], strict=True), [])
+            text = line.decode("utf-8", "surrogateescape")
+            row = next(csv.reader([text], delimiter=delimiter, strict=True), [])
         except csv.Error:
             rejected.append(RejectedRow(number, NOT_CSV, line))
             continue

@@ -28,6 +28,7 @@ def json_tables(
 ) -> Iterator[TablePart]:
     """The columns that are wanted, block by block; a block lacks those that none of its lines has.
 
+    A value within an object is a column, too: `user.city` of {"user": {"city": "Rome"}}.
     Arrow parses the blocks; one that it cannot parse is decoded line by line.
     """
     for block in line_blocks(path, faults, progress):
@@ -47,11 +48,17 @@ def _by_arrow(block: LineBlock, wanted: Callable[[str], bool]) -> TablePart | No
         return None
     if table.num_rows != rows:  # Arrow found other rows than there are lines
         return None
+    while objects := [field for field in table.schema if pa.types.is_struct(field.type)]:
+        for field in objects:
+            parts = [f"{field.name}.{each.name}" for each in field.type]
+            if wanted(field.name) and not any(map(wanted, parts)):
+                return None  # an object as a whole
+        table = table.flatten()
+    if len(set(table.column_names)) < table.num_columns:
+        return None
     columns: dict[str, Column] = {
         name: table.column(name).combine_chunks() for name in table.column_names if wanted(name)
     }
-    if any(pa.types.is_struct(column.type) for column in columns.values()):
-        return None
     lines = np.arange(rows) + block.first
     return TablePart(columns, lines, [], lambda row: block.lines()[row])
 
@@ -65,15 +72,31 @@ def _by_line(block: LineBlock, wanted: Callable[[str], bool]) -> TablePart:
         if not line.strip():
             continue
         try:
-            found.append(_OBJECT.decode(line))
+            found.append(_with_parts(_OBJECT.decode(line)))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             rejected.append(RejectedRow(number, NOT_JSON, line))
             continue
         lines.append(number)
         texts.append(line)
     names = dict.fromkeys(name for row in found for name in row if wanted(name))
+    for whole in {name.rpartition(".")[0] for name in names}:
+        names.pop(whole, None)  # its parts are there instead
     columns = {name: json_column([row.get(name) for row in found]) for name in names}
     return TablePart(columns, np.array(lines, np.int64), rejected, texts.__getitem__)
+
+
+def _with_parts(row: dict[str, Any]) -> dict[str, Any]:
+    """The row, and what its objects hold, by their names and dots.
+
+    >>> _with_parts({"user": {"city": "Rome", "age": {"years": 7}}})["user.age.years"]
+    7
+    """
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        found[name] = value
+        if isinstance(value, dict):
+            found |= {f"{name}.{part}": each for part, each in _with_parts(value).items()}
+    return found
 
 
 def json_column(values: list[Any]) -> Column:
