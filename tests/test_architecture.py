@@ -1,0 +1,35 @@
+"""The page about the architecture is true, and no room holds more than a reader can look over."""
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "topstory"
+ROOMS = sorted(path.parent for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE)
+PAGE = (ROOT / "docs" / "concepts" / "architecture.md").read_text("utf-8")
+MAX_FILES = 15  # in a room, beside its __init__.py
+
+
+def test_every_room_is_on_the_page() -> None:
+    named = set(re.findall(r"`([a-z_.]+)`", PAGE))
+    for room in ROOMS:
+        dotted = room.relative_to(PACKAGE.parent).as_posix().replace("/", ".")
+        assert {dotted, room.name} & named, f"{dotted} is not in docs/concepts/architecture.md"
+
+
+def test_the_picture_of_imports_is_the_contract() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    (contract,) = (
+        each
+        for each in project["tool"]["importlinter"]["contracts"]
+        if each.get("containers") == ["topstory"]
+    )
+    (picture,) = re.findall(r"^## Imports point one way\n+```text\n(.*?)^```", PAGE, re.M | re.S)
+    drawn = [set(re.findall(r"[a-z_]+", line)) for line in picture.splitlines()]
+    assert drawn == [set(re.findall(r"[a-z_]+", layer)) for layer in contract["layers"]]
+
+
+def test_no_room_is_too_large() -> None:
+    sizes = {room: len([*room.glob("*.py")]) - 1 for room in ROOMS}
+    assert {room: size for room, size in sizes.items() if size > MAX_FILES} == {}
