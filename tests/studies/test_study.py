@@ -178,6 +178,8 @@ def test_values_are_given_by_the_names_of_the_registry(tmp_path: Path) -> None:
         small_study(tmp_path / "other", values={"beta": [1]})
     with pytest.raises(ValueError, match="values of alpha are given twice"):
         small_study(tmp_path / "other", values={"alpha": [1]})
+    with pytest.raises(TypeError, match=r"no argument 'temperatures'; .* are epsilons, alphas:"):
+        small_study(tmp_path / "other", temperatures=[1])
     assert not (tmp_path / "other").exists()
 
 

@@ -57,7 +57,7 @@ class Parameter:
     required: bool = False
     symbol: str = ""  # in reports: ε
     grid: tuple[float, ...] = ()  # the values that tuning tries
-    plural: str = ""  # of an option of `topstory study` that sets the grid
+    plural: str = ""  # names the argument, and the option, of a study that sets the grid
     scales: int = 0  # with the payoff's unit: 1 as much, -1 inversely, 0 not at all
     sets: str = ""  # the parameter that it stands for: only one of the two can be given
 
@@ -140,11 +140,6 @@ class PolicyEntry:
     def model_parameters(self) -> tuple[str, ...]:
         """The names of what the model takes."""
         return tuple(parameter.name for parameter in self.model.parameters)
-
-    @property
-    def explorer_parameters(self) -> tuple[str, ...]:
-        """The names of what the explorer takes."""
-        return tuple(parameter.name for parameter in self.explorer.parameters)
 
     @property
     def tuned(self) -> Parameter | None:

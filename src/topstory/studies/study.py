@@ -18,6 +18,7 @@ from topstory.evaluation.tuning.tune import MAX_WIDENINGS
 from topstory.evaluation.uncertainty.paths import REPEATS, default_repeats
 from topstory.events import EventLog
 from topstory.events.log import check_log
+from topstory.policies.registry import TUNED
 from topstory.studies.logs.simulated import SCALES, SimulatedLogs
 from topstory.studies.logs.sources import (
     Logs,
@@ -58,8 +59,6 @@ def study(
     support: float | Mapping[str, float] | None = None,
     policies: Sequence[str] | None = None,
     sizes: Sequence[float] | None = None,
-    epsilons: Sequence[float] | None = None,
-    alphas: Sequence[float] | None = None,
     values: Mapping[str, Sequence[float]] | None = None,
     repeats: int | None = None,
     tune_on: str = TOTAL,
@@ -69,6 +68,7 @@ def study(
     seed: int = 0,
     engine: str | Engine = "local",
     progress: Progress | None = None,
+    **grids: Sequence[float] | None,
 ) -> Study:
     """Run the paper's whole evaluation, and record every run in a folder as it finishes.
 
@@ -92,8 +92,6 @@ def study(
             unless the scale is `paper`, three that start from a prior fitted on the exploration.
         sizes: the shares of retained events to learn from; by default the paper's six, and 100, 20
             and 5 % in the demo.
-        epsilons: values of ε to try: short for `values={"epsilon": …}`.
-        alphas: values of α to try.
         values: values to try of any parameter that a policy is tuned by, by its name. By default
             there are eight, and more beyond the edge if the best one is there; of α and the like,
             on the scale of the tuning log's payoffs.
@@ -109,6 +107,8 @@ def study(
         seed: the first seed, and that of the simulated world.
         engine: `serial`, `local` (all cores), `ray`, or an engine.
         progress: called with (what is being done, work done, work in all).
+        **grids: values to try of one parameter, by its plural: `epsilons=…` is short for
+            `values={"epsilon": …}`, and so is `alphas`.
 
     Warns:
         StudyWarning: if the logs cannot answer what is asked, such as what features are worth when
@@ -150,10 +150,10 @@ def study(
         repeats = REPEATS if evaluation is None else default_repeats(len(evaluation))
     ridge = scale != "paper" if tune_ridge is None else tune_ridge
     unit = 1.0 if tuning is None else payoff_scale(tuning.payoff)
-    tried: dict[str, Sequence[float] | None] = {"epsilon": epsilons, "alpha": alphas}
+    tried = _named_grids(grids)
     for name, given in (values or {}).items():
         if tried.get(name) is not None:
-            raise ValueError(f"values of {name} are given twice: {name}s and values")
+            raise ValueError(f"values of {name} are given twice: {TUNED[name].plural} and values")
         tried[name] = given
     settings = checked_settings(
         policies, sizes, tried, unit, repeats, tune_on, learning_share, ridge, seed, delays
@@ -176,6 +176,17 @@ def study(
         source = SimulatedLogs(SCALES[scale], seed, Path(out), where, support)
     with RunLog(Path(out), source.identities, made_by()) as run_log:
         return _Session(settings, source, where, run_log, progress).study()
+
+
+def _named_grids(grids: Mapping[str, Sequence[float] | None]) -> dict[str, Sequence[float] | None]:
+    """Grids by the name of their parameter, given by its plural."""
+    names = {each.plural: name for name, each in TUNED.items() if each.plural}
+    if unknown := grids.keys() - names.keys():
+        raise TypeError(
+            f"study takes no argument {min(unknown)!r}; grids with a name of their own are "
+            f"{', '.join(names)}: give others as values={{name: grid}}"
+        )
+    return {name: grids[plural] for plural, name in names.items() if plural in grids}
 
 
 class _Session:

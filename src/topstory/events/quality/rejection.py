@@ -34,8 +34,7 @@ MIN_EVENTS = 100  # of a log that may have one event capped
 MAX_MISSING = 0.05  # of uniform traffic
 STREAM = 0xA4093822
 BOUND_QUANTILE = 1.645  # the bias bound is a one-sided 95 % limit
-INTERVAL_LEVEL = 0.001  # an honest log's interval misses 1 once in a thousand
-INTERVAL_QUANTILE = 3.291
+INTERVAL_QUANTILE = 3.291  # an honest log's interval misses 1 once in a thousand
 
 
 class Rejection(msgspec.Struct, frozen=True):
