@@ -1,4 +1,4 @@
-"""A kernel without an entry for Python is called by kernels only: from Python it would crash."""
+"""A kernel without an entry for Python is called by kernels only."""
 
 import ast
 import gc
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import pytest
 
 from topstory.kernels import compilation, parts
 
@@ -56,6 +57,16 @@ def test_only_kernels_use_kernels_without_an_entry_for_python() -> None:
         for path in (ROOT / folder).rglob("*.py"):
             if KERNELS not in path.parents:
                 assert not used_in_python(ast.parse(path.read_text("utf-8")), kernels), path
+
+
+def test_a_call_of_a_part_from_python_is_an_error_before_and_after_it_is_compiled() -> None:
+    part: Any = compilation.internal(lambda number: 3.0 * number)
+    kernel: Any = compilation.compiled(lambda number: part(number))
+    for _ in range(2):
+        with pytest.raises(TypeError, match="is a part of kernels and cannot be called"):
+            part(2.0)
+        assert kernel(2.0) == 6.0
+    assert part.py_func(2.0) == 6.0
 
 
 def machine_code(kernel: Any) -> int:

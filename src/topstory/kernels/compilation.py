@@ -66,14 +66,35 @@ def compiled(function: F) -> F:
 def internal(function: F) -> F:
     """As `compiled`, for what only kernels call: a part of them (`topstory.kernels.parts`).
 
-    It has no entry for Python, so calling it from Python crashes the interpreter.
+    It has no entry for Python: a call from there is an error.
     """
-    return cast(F, numba.njit(cache=True, **_INTERNAL)(function))
+    return cast(F, _without_entry(numba.njit(cache=True, **_INTERNAL)(function)))
 
 
 def inlined(function: F) -> F:
     """As `internal`, for what runs for every event: no call is made of it."""
-    return cast(F, numba.njit(cache=True, forceinline=True, **_INTERNAL)(function))
+    return cast(F, _without_entry(numba.njit(cache=True, forceinline=True, **_INTERNAL)(function)))
+
+
+def _without_entry(part: Any) -> Any:
+    """Let a call from Python be an error: numba would follow an address that is not there.
+
+    The C code that such a call meets knows what `add_overload` tells it, and asks
+    `_compile_for_args` for the rest. Kernels find a part by neither.
+    """
+
+    def add_overload(made: Any) -> None:
+        part.overloads[tuple(made.signature.args)] = made
+
+    def refuse(*arguments: Any, **named: Any) -> None:
+        name = part.py_func.__name__
+        raise TypeError(
+            f"{name} is a part of kernels and cannot be called from Python; "
+            f"{name}.py_func is the same in plain Python"
+        )
+
+    part.add_overload, part._compile_for_args = add_overload, refuse
+    return part
 
 
 def specialised(generic: Callable[..., Any], *, inline: bool) -> Callable[[F], F]:
