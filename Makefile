@@ -77,12 +77,19 @@ systemd: develop
 		|| { echo "the tests need systemd-analyze, and it could not be installed" >&2; exit 1; }
 
 test: develop browser systemd ## Run the tests, the doctests and the documentation's snippets, and measure their coverage
-	@$(BIN)/pytest -q -n 2 --dist worksteal --cov --cov-report=
+	@mkdir -p .cache
+	@$(BIN)/python -m slipcover --fail-under 0 --json --out .cache/coverage.json -m pytest -q -n 2 --dist worksteal
+	@$(BIN)/python -m slipcover --merge .cache/coverage.json --out .cache/coverage.json >.cache/coverage.txt; status=$$?; \
+		echo "Lines, lines that no test ran, and the covered share in %; .cache/coverage.txt lists them by file:"; \
+		tail -n 1 .cache/coverage.txt; exit $$status
 
-# What starts processes, a browser or a cluster, or fits for long, waits for `make test`.
+# What starts processes, a browser or a cluster, or fits or simulates for long, waits for `make test`.
 SLOW := tests/serving tests/engines tests/report tests/studies tests/cli/commands/evaluation/test_study.py tests/test_docs.py \
-	tests/test_contributing.py tests/test_extras.py tests/test_packaging.py tests/test_written_by_0_1.py \
-	tests/features/test_default_world.py tests/events/simulator/test_table_1.py tests/events/formats/pipeline/test_processes.py
+	tests/test_contributing.py tests/test_extras.py tests/test_packaging.py tests/test_written_by_0_1.py tests/test_news_site.py \
+	tests/features/test_default_world.py tests/features/test_novelty.py tests/events/simulator/test_table_1.py \
+	tests/events/formats/pipeline/test_processes.py tests/models/test_any_scale.py tests/evaluation/test_feature_choice.py \
+	tests/evaluation/uncertainty/test_learning_paths.py tests/evaluation/uncertainty/test_clusters.py \
+	tests/evaluation/replays/test_precompilation.py tests/cli/commands/test_demo.py tests/cli/commands/service/test_promote.py
 
 quick: develop ## Run the tests that are quick, while you work
 	@$(BIN)/pytest -q -n 2 --dist worksteal $(SLOW:%=--ignore=%)

@@ -3,16 +3,21 @@
 import os
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
+from typer.testing import CliRunner
+
+from topstory.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -28,6 +33,7 @@ FENCE = re.compile(
 )
 LINK = re.compile(r"\]\((?P<target>[^)#:]+)(?:#[^)]*)?\)")
 COMMAND = re.compile(r"^\$ (?P<command>topstory\b(?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
+SHELL = re.compile(r"[|&;<>$`*]")  # what only a shell understands
 BLOCK = re.compile(r"<!-- begin .*?<!-- end", re.DOTALL)  # tables that the benchmarks write
 UNBREAKABLE = re.compile(r"\||!\[|>")  # rows of tables, pictures, formulas
 MODULE = re.compile(r"`(?P<name>topstory(?:\.[a-z_]+)+)`")
@@ -99,24 +105,33 @@ def ended_processes() -> Iterator[None]:
                         stream.close()
 
 
+def run_command(line: str, directory: Path) -> tuple[int, str]:
+    """Exit status and output of a line: in this process, which saves a start, or by the shell."""
+    if not SHELL.search(line):
+        with chdir(directory), warnings.catch_warnings(action="default"):
+            result = CliRunner().invoke(app, shlex.split(line.replace("\\\n", " "))[1:])
+        return result.exit_code, f"{result.output}{result.exception or ''}"
+    installed = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=directory,
+        env={**os.environ, "PATH": installed},
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, f"{done.stdout}{done.stderr}"
+
+
 def run_commands(page: Path, directory: Path) -> None:
     """Run the `$ topstory` lines of the page's console fences; each must exit with 0."""
-    installed = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for fence in fences(page.read_text("utf-8")):
         if fence.language != "console" or "notest" in fence.options:
             continue
         for match in COMMAND.finditer(fence.body):
-            done = subprocess.run(
-                ["bash", "-o", "pipefail", "-c", match["command"]],
-                cwd=directory,
-                env={**os.environ, "PATH": installed},
-                capture_output=True,
-                text=True,
-            )
+            status, output = run_command(match["command"], directory)
             line = fence.line + fence.body.count("\n", 0, match.start())
-            assert done.returncode == 0, (
-                f"{page.name}:{line}: $ {match['command']}\n"
-                f"exit status {done.returncode}\n{done.stdout}{done.stderr}"
+            assert status == 0, (
+                f"{page.name}:{line}: $ {match['command']}\nexit status {status}\n{output}"
             )
 
 

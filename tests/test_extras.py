@@ -21,7 +21,6 @@ from topstory.extras import EXTRAS, MissingExtra
 
 ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-TOOLS = {"coverage", "pytest_cov"}  # They may be measuring the process.
 
 # Every finder of modules, except that it does not find some.
 BLOCK = """
@@ -94,7 +93,7 @@ def all_but_the_core() -> frozenset[str]:
         name
         for name, owners in packages_distributions().items()
         if not core & {canonicalize_name(owner) for owner in owners}
-    ).difference(TOOLS)
+    )
 
 
 def python(folder: Path, absent: Iterable[str], *arguments: str) -> Any:

@@ -310,18 +310,18 @@ def ucb1(explorer: ts.Explorer, bounds: Bounds, seed: int, t: int, trials: int) 
 def kl_ucb(explorer: ts.Explorer, bounds: Bounds, seed: int, t: int, trials: int) -> Scored:
     """By halving the interval from the mean to 1."""
     assert isinstance(explorer, ts.KLUpperConfidence)
-    scores = {}
-    for a, (e, w) in bounds.items():
-        room = explorer.alpha * math.log(trials + 1) * w**2 if w < math.inf else math.inf
-        low, high = e, 1.0
-        for _ in range(200):
-            middle = (low + high) / 2
-            if rel_entr(e, middle) + rel_entr(1 - e, 1 - middle) <= room:
-                low = middle
-            else:
-                high = middle
-        scores[a] = e if explorer.alpha == 0 else (low if w < math.inf else math.inf)
-    return scores
+    if explorer.alpha == 0:
+        return {a: e for a, (e, _) in bounds.items()}
+    mean, width = np.array(list(bounds.values())).T
+    known = np.where(width < math.inf, width, 0.0)
+    room = explorer.alpha * math.log(trials + 1) * known**2
+    low, high = mean.copy(), np.ones_like(mean)
+    for _ in range(80):
+        middle = (low + high) / 2
+        inside = rel_entr(mean, middle) + rel_entr(1 - mean, 1 - middle) <= room
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    scores = np.where(width < math.inf, low, math.inf)
+    return dict(zip(bounds, scores.tolist(), strict=True))
 
 
 EXPLORER_TWINS: dict[str, Callable[[ts.Explorer, Bounds, int, int, int], Scored]] = {

@@ -104,6 +104,15 @@ def test_a_worker_unpacks_what_is_shared_once(each: Engine) -> None:
     assert len(seen) == len({process for process, _ in seen})
 
 
+def copied(item: int, shared: np.ndarray[Any, Any]) -> bool:
+    return os.getpid() != item and shared.flags.writeable
+
+
+def test_what_is_shared_is_no_copy(each: Engine) -> None:
+    """Ray's processes read it where it lies in the object store; threads have the same object."""
+    assert not any(each.map(copied, [os.getpid()] * 4, np.ones(100_000)))
+
+
 def test_items_are_taken_a_few_at_a_time(each: Engine) -> None:
     taken = 0
 

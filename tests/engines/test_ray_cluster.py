@@ -39,6 +39,7 @@ def slow(item: int, shared: np.ndarray[Any, Any]) -> tuple[float, str, bool]:
     return float(item * shared.sum()), node, bool(shared.flags.writeable)
 
 
+@pytest.mark.long  # The study below goes on after such a loss, too; a node takes long to start.
 def test_calls_of_a_node_that_dies_are_made_again(cluster: Cluster, engine: RayEngine) -> None:
     node = cluster.add_node(num_cpus=1, object_store_memory=STORE)
     shared, results, nodes = np.ones(100_000), {}, set()

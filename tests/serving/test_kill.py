@@ -29,7 +29,7 @@ from topstory.serving.state.recovery.snapshots import Snapshots
 from topstory.serving.state.state import State
 from topstory.serving.upkeep.journal_export import export
 
-KILLS = int(os.environ.get("SOAK_KILLS", "5"))  # `make soak` sets 50
+KILLS = int(os.environ.get("SOAK_KILLS", "3"))  # `make soak` sets 50
 CLIENTS = 12
 # So that the archive is written over and over: as it is after days, every fifth of a second.
 ARCHIVING = (

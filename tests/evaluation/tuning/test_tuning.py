@@ -115,11 +115,11 @@ def test_the_best_at_the_edge_is_said_and_more_values_are_tried(clear: ts.EventL
 
 
 def test_the_ridge_is_searched_by_default(log: ts.EventLog) -> None:
-    tuning = ts.tune("linucb-disjoint", log[:2_000])
+    tuning = ts.tune("linucb-disjoint", log[:1_000])
     ridges = {point.parameters["ridge"] for point in tuning.points}
     assert ridges >= {1.0, 10.0, 100.0}
     assert {len(point.outcomes) for point in tuning.points} == {20}  # the log is short
-    fixed = ts.tune("linucb-disjoint", log, ridge=2.0, grid=[0.1, 0.4])
+    fixed = ts.tune("linucb-disjoint", log, ridge=2.0, grid=[0.1, 0.4], repeats=2)
     assert {point.parameters["ridge"] for point in fixed.points} == {2.0}
 
 
@@ -131,7 +131,7 @@ def test_small_sizes_are_run_with_three_seeds() -> None:
 
 
 def test_ridges_are_searched_with_every_parameter(log: ts.EventLog) -> None:
-    tuning = ts.tune("egreedy-disjoint", log, grid=[0.1, 0.2], ridges=[1.0, 10.0])
+    tuning = ts.tune("egreedy-disjoint", log, grid=[0.1, 0.2], ridges=[1.0, 10.0], repeats=2)
     assert {tuple(point.parameters.values()) for point in tuning.points} == {
         *((0.1, 1.0), (0.2, 1.0)),
         *((0.1, 10.0), (0.2, 10.0)),
@@ -166,7 +166,7 @@ def test_a_warm_policy_is_tuned_with_its_offset(log: ts.EventLog) -> None:
 def test_a_log_that_is_not_uniform_is_reported_once(log: ts.EventLog) -> None:
     skewed = log[np.flatnonzero((log.position == 0) | (np.arange(len(log)) % 3 == 0))]
     with pytest.warns(NotUniformWarning) as reported:
-        ts.tune("ucb", skewed, grid=[0.1, 0.2, 0.3])
+        ts.tune("ucb", skewed, grid=[0.1, 0.2, 0.3], repeats=2)
     assert len(reported) == 1
 
 

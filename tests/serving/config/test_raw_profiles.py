@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from tests.features.worlds import clear_builder, clear_world, mixed_log
+from tests.features.worlds import clear_builder, clear_world, little_log, mixed_log
 from tests.serving.making import config, run
 from tests.serving.processes import Served, eventually
 
@@ -106,9 +106,10 @@ def test_numbers_booleans_dates_text_and_lists_are_taken_as_they_are(tmp_path: P
 
 
 def test_a_worker_that_is_started_again_knows_the_features_of_the_first(tmp_path: Path) -> None:
-    path = tmp_path / "features.safetensors"
-    clear_builder().save(path)
-    with Served(tmp_path, context=6, features=str(path), workers=2) as served:
+    path, builder = tmp_path / "features.safetensors", ts.FeatureBuilder(method="direct")
+    builder.fit(little_log()).save(path)
+    context = builder.user_side_.membership_map.dimension
+    with Served(tmp_path, context=context, features=str(path), workers=2) as served:
         with ts.Client(served.url, served.key, timeout=60) as client:
             client.put_article("front", "only", ArticleRequest())
         path.write_bytes(b"another one")
@@ -117,4 +118,4 @@ def test_a_worker_that_is_started_again_knows_the_features_of_the_first(tmp_path
             each.kill()
         eventually(lambda: len({*served.workers()} - {*first}) == 2, 60)
         with ts.Client(served.url, served.key, timeout=60, retries=20) as client:
-            assert client.decide({"gender": "male"}).article == "only"
+            assert client.decide({"gender": "m"}).article == "only"
