@@ -84,7 +84,7 @@ test: develop browser systemd ## Run the tests, the doctests and the documentati
 		tail -n 1 .cache/coverage.txt; exit $$status
 
 # What starts processes, a browser or a cluster, or fits or simulates for long, waits for `make test`.
-SLOW := tests/serving tests/engines tests/report tests/studies tests/cli/commands/evaluation/test_study.py tests/test_docs.py \
+SLOW := tests/serving tests/deploy tests/engines tests/report tests/studies tests/cli/commands/evaluation/test_study.py tests/test_docs.py \
 	tests/test_contributing.py tests/test_extras.py tests/test_packaging.py tests/test_written_by_0_1.py tests/test_news_site.py \
 	tests/features/test_default_world.py tests/features/test_novelty.py tests/events/simulator/test_table_1.py \
 	tests/events/formats/pipeline/test_processes.py tests/models/test_any_scale.py tests/evaluation/test_feature_choice.py \
