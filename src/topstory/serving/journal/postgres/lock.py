@@ -29,14 +29,22 @@ def take_lock(
     """
     if own_backend and own_backend in _holders(connection):
         connection.execute("SELECT pg_terminate_backend(%s, 1000)", (own_backend,))
+    lease = LEASE_SECONDS if lease is None else lease
+    if starting:  # before it waits for a lock that nobody will give back
+        _end_if_over(connection, lease)
     if _try_lock(connection):
         return
-    if starting and _lease_is_over(connection, LEASE_SECONDS if lease is None else lease):
-        for pid in _holders(connection):
-            connection.execute("SELECT pg_terminate_backend(%s, 1000)", (pid,))
-        if _try_lock(connection):
-            return
+    if starting and _end_if_over(connection, lease) and _try_lock(connection):
+        return
     raise JournalOwned("another service owns this journal: stop it first")
+
+
+def _end_if_over(connection: Connection, lease: float) -> bool:
+    """End the connections of an owner whose lease is over; whether it is."""
+    over = _lease_is_over(connection, lease)
+    for pid in _holders(connection) if over else ():
+        connection.execute("SELECT pg_terminate_backend(%s, 1000)", (pid,))
+    return over
 
 
 def _try_lock(connection: Connection) -> bool:
@@ -52,12 +60,12 @@ def _holders(connection: Connection) -> list[int]:
 
 
 def _lease_is_over(connection: Connection, lease: float) -> bool:
-    """Whether the owner has shown no sign of life; one of version 1 gives none."""
+    """Whether the owner has shown no sign of life; one of version 1 gives none, nor does nobody."""
     try:
         found = connection.execute(
             "SELECT renewed + make_interval(secs => %s) < clock_timestamp() FROM meta",
             (lease,),
         ).fetchone()
-    except psycopg.errors.UndefinedColumn:
+    except (psycopg.errors.UndefinedColumn, psycopg.errors.UndefinedTable):
         return False
     return found is not None and bool(found[0])
