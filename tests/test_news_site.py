@@ -77,6 +77,8 @@ def test_the_recent_days_say_what_a_policy_is_worth_beside_today(trained: Path) 
         *("--alpha", 0.3, "--save", saved),
     )
     assert lifted["policies"][0]["deployment_lift"]["value"] is not None
+    judged = answer("evaluate", recent, "--policy", trained / "policy-0.3.safetensors")
+    assert judged["values"][0]["value"]["value"] > judged["logged"]["value"]
     identity = ts.FeatureBuilder.load(model).identity
     for name in ("saved", "policy-0.3"):
         assert ts.Policy.load(trained / f"{name}.safetensors").feature_model == identity

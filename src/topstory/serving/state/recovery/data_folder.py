@@ -276,7 +276,8 @@ def _lock(folder: Path, resources: ExitStack) -> None:
         held = lock_folder(folder)
     except BlockingIOError:
         raise BlockingIOError(
-            f"{folder}: another process serves from this folder; stop it, or set `data`"
+            f"{folder}: another process serves from this folder; stop it, or set `data` "
+            "(`topstory promote --key-file` asks the running service)"
         ) from None
     if held is not None:
         resources.callback(os.close, held)
