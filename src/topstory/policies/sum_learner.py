@@ -18,7 +18,7 @@ from topstory.policies.policy import Policy
 
 PART_EVENTS = 1 << 17  # the same on every engine, so that the sums are the same to the bit
 # Of d·m. A trial of a hybrid model moves a matrix of so many squared: with 800, events one by one
-# take half an hour where their sums take seconds.
+# take minutes where their sums take seconds.
 MAX_SHARED_BY_EVENT = 100
 
 

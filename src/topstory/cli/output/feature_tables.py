@@ -13,7 +13,7 @@ from topstory.features.description import FeatureReport, Liking, TriedMethod
 from topstory.features.regression.early_stopping import HELD_OUT, LAST_BATCH
 
 BAR_WIDTH = 40  # characters of the longest bar
-MANY_SHARED = 400  # coefficients that hybrid shares: from here on a trial takes about 1 ms
+MANY_SHARED = 400  # coefficients that hybrid shares: a trial moves a matrix of so many squared
 
 
 def show_features(name: str, report: FeatureReport, console: Console) -> None:
