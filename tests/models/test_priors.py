@@ -257,7 +257,7 @@ def test_bad_input_is_refused_with_what_to_do(prior: ts.Prior, tmp_path: Path) -
         (lambda: ts.fit_prior(empty), "the log has none"),
         (lambda: ts.fit_prior(linear_log(0, 1, 4, BETA, 0.1)), "give a log with more"),
         (lambda: HybridLinear(ridge="auto", prior=prior), "either it, or prior"),
-        (lambda: DisjointLinear(ridge="big"), "a number or 'auto'"),
+        (lambda: DisjointLinear(ridge="big"), "a number, 'auto' or 'paper'"),
         (lambda: ts.policy("linucb-disjoint", prior=prior).choose([1.0], ["a"]), "4 features"),
         (
             lambda: ts.policy("linucb-hybrid", prior=prior).add_article("a", [1.0]),

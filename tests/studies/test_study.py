@@ -255,9 +255,9 @@ def test_a_study_that_is_extended_makes_only_the_new_runs(
     made: list[float] = []
     play = replay_unwarned
 
-    def counted(policy: Any, log: Any, size: float, seed: int, expected: Any = None) -> Any:
+    def counted(policy: Any, log: Any, size: float, seed: int, **given: Any) -> Any:
         made.append(size)
-        return play(policy, log, size, seed, expected=expected)
+        return play(policy, log, size, seed, **given)
 
     monkeypatch.setattr(run, "replay_unwarned", counted)
     assert numbers(small_study(tmp_path / "out", sizes=SIZES)) == numbers(study)
