@@ -5,12 +5,12 @@ With the path of Hillstrom's file in TOPSTORY_HILLSTROM, halves of that real log
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import process_time
 
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 import topstory as ts
 from benchmarks import traffic
+from benchmarks.halves import halves
 from benchmarks.measuring import say
 from benchmarks.tables import Section, Table
 from topstory.evaluation.off_policy.weighting.targets import target_of
@@ -116,9 +117,31 @@ def chances(policy: ts.Policy, log: ts.EventLog, greedy: bool) -> Floats:
 
 def run(quick: bool) -> Section:
     """Errors and coverage on simulated logs whose truth is known; then speed; then real halves."""
-    runs, events = (10, 3_000) if quick else (500, 5_000)
+    runs, sizes = (10, (3_000,)) if quick else (500, (5_000, 20_000))
     setting = Setting(10_000 if quick else VISITS)
-    rows, figures = [], {}
+    figures: dict[str, object] = {}
+    tables = [_accuracy(setting, runs, events, figures) for events in sizes]
+    tables.append(_speed(quick))
+    notes = [
+        "× events: as many times more events rejection sampling needs for the same error (aim: 5 "
+        "for snips on the mixture). The last three columns are shares of 95 % intervals that hold "
+        "the truth: of the value for days like these and for these days, and of the lift over what "
+        "was logged. With 500 logs a share of 0.95 has a standard error of 0.01.",
+        "dr-shrunk, switch and dm trade noise for a bias; their intervals are those of dr, "
+        "stretched to hold the value.",
+        "Every log visits the same two simulated days, so intervals that allow for other hours "
+        "may cover a little more than they say.",
+    ]
+    path = os.environ.get("TOPSTORY_HILLSTROM")
+    if path:
+        tables.append(halves(Path(path), 20 if quick else 200))
+    else:
+        notes.append("Hillstrom's log was not measured: TOPSTORY_HILLSTROM does not name its file.")
+    return Section(tables, figures, notes)
+
+
+def _accuracy(setting: Setting, runs: int, events: int, figures: dict[str, object]) -> Table:
+    rows = []
     for logger in setting.loggers:
         say(f"{runs} logs of {events:,} events by {logger}")
         found = _runs(setting, logger, runs, events)
@@ -134,33 +157,17 @@ def run(quick: bool) -> Section:
                     *("–" if np.isnan(share) else f"{share:.3f}" for share in each.covered),
                 )
             )
-            figures[f"{logger}: {name}"] = {
+            figures[f"{logger}: {name}, {events} events"] = {
                 "rmse": each.rmse,
                 "events_ratio": ratio,
                 "coverage": each.covered[0],
             }
-    accuracy = Table(
+    return Table(
         f"{runs} simulated logs of {events:,} events each; the policy's true CTR is "
         f"{setting.truth:.4f}",
         ("log: estimator", "RMSE", "bias", "× events", "value", "these days", "lift"),
         rows,
     )
-    tables = [accuracy, _speed(quick)]
-    notes = [
-        "× events: as many times more events rejection sampling needs for the same error (aim: 5 "
-        "for snips on the mixture). The last three columns are shares of 95 % intervals that hold "
-        "the truth: of the value for days like these and for these days, and of the lift over what "
-        "was logged.",
-        "dr-shrunk, switch and dm trade noise for a bias that their intervals do not cover.",
-        "Every log visits the same two simulated days, so intervals that allow for other hours "
-        "may cover a little more than they say.",
-    ]
-    path = os.environ.get("TOPSTORY_HILLSTROM")
-    if path:
-        tables.append(_halves(Path(path), 20 if quick else 200))
-    else:
-        notes.append("Hillstrom's log was not measured: TOPSTORY_HILLSTROM does not name its file.")
-    return Section(tables, figures, notes)
 
 
 class Found:
@@ -221,80 +228,35 @@ def _holds(interval: tuple[float, float], truth: float) -> float:
 def _speed(quick: bool) -> Table:
     events = 100_000 if quick else 2_000_000
     log = traffic.build(events)
-    policy = ts.train(ts.policy("linucb-disjoint", alpha=0.3), log[:50_000], held_out=0).policy
-    fresh = ts.policy("linucb-disjoint", alpha=0.3)
-    tasks: dict[str, Callable[[ts.EventLog], object]] = {
-        "evaluate, snips": lambda part: ts.evaluate(policy, part),
-        "evaluate, snips, as it explores": lambda part: ts.evaluate(
-            policy, part, bucket="learning"
-        ),
-        "evaluate, dr": lambda part: ts.evaluate(policy, part, estimator="dr"),
-        "replay": lambda part: ts.replay(fresh, part),
-        "replay, dr-ns": lambda part: ts.dr_ns(fresh, part),
-    }
     rows = []
-    for name, task in tasks.items():
-        task(log[:1000])
-        times = []
-        for _ in range(3):
-            began = process_time()
-            task(log)
-            times.append(process_time() - began)
-        rows.append((name, f"{events / min(times) / 1e6:.1f}"))
-    return Table(
-        f"`linucb-disjoint` on {events:,} events, d = 6, one core's own work, best of 3",
-        ("what", "M events/s"),
-        rows,
-    )
-
-
-def _halves(path: Path, splits: int) -> Table:
-    """One half of Hillstrom's log predicts the value that the other half shows."""
-    log = hillstrom(path)
-    random = np.random.default_rng(0)
-    order = random.permutation(len(log))
-    first, rest = log[order[: len(log) // 10]], log[order[len(log) // 10 :]]
-    policy = ts.train(ts.policy("linucb-disjoint"), first, held_out=0).policy
-    hits = 0
-    for _ in range(splits):
-        halves = random.permutation(len(rest))
-        cut = len(rest) // 2
-        one, other = (
-            ts.evaluate(policy, rest[np.sort(rows)])["policy"].value
-            for rows in (halves[:cut], halves[cut:])
-        )
-        width = sum(((each.interval.high - each.interval.low) / 2) ** 2 for each in (one, other))
-        hits += abs(one.value - other.value) <= width**0.5
-    return Table(
-        f"Hillstrom's log (real, {len(log):,} customers): does one half show what the other "
-        "predicts?",
-        ("splits", "within the interval", "stated"),
-        [(f"{splits}", f"{hits / splits:.3f}", "0.95")],
-    )
-
-
-def hillstrom(path: Path) -> ts.EventLog:
-    """MineThatData's e-mail challenge (Hillstrom 2008) as a uniform log: a visit pays 1."""
-    with path.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    users = np.array(
-        [
-            [
-                float(row["recency"]) / 12,
-                np.log1p(float(row["history"])) / 8,
-                float(row["mens"]),
-                float(row["womens"]),
-                float(row["newbie"]),
-                1.0,
-            ]
-            for row in rows
+    for name in ("linucb-disjoint", "linucb-hybrid"):
+        fresh = ts.policy(name, alpha=0.3)
+        fixed = ts.train(fresh.copy(), log[:50_000], held_out=0).policy
+        tasks: dict[str, Callable[[ts.EventLog], object]] = {
+            "evaluate, snips": partial(ts.evaluate, fixed),
+            "evaluate, snips, as it explores": partial(ts.evaluate, fixed, bucket="learning"),
+            "evaluate, dr": partial(ts.evaluate, fixed, estimator="dr"),
+            "replay": partial(ts.replay, fresh),
+            "replay, dr-ns": partial(ts.dr_ns, fresh),
+        }
+        best = dict.fromkeys(tasks, math.inf)
+        for task in tasks.values():
+            task(log[:1000])
+        for _ in range(3):  # in turn, so that what else the machine does slows all alike
+            for what, task in tasks.items():
+                began = process_time()
+                task(log)
+                best[what] = min(best[what], process_time() - began)
+        rows += [
+            (
+                f"`{name}`: {what}",
+                f"{events / taken / 1e6:.1f}",
+                f"{taken / best['replay']:.1f}×",
+            )
+            for what, taken in best.items()
         ]
-    )
-    pool = ["Mens E-Mail", "No E-Mail", "Womens E-Mail"]
-    return ts.EventLog.from_arrays(
-        users,
-        [pool],
-        np.zeros(len(rows), int),
-        [row["segment"] for row in rows],
-        [float(row["visit"]) for row in rows],
+    return Table(
+        f"{events:,} events, d = 6, one core's own work, best of 3",
+        ("what", "M events/s", "time of a replay"),
+        rows,
     )

@@ -16,7 +16,8 @@ itself, all of whose articles were shown at random: a policy's own rate rises as
 no dependence of hours. What lasts in the log's rate adds to the variance of a policy's, in
 proportion; where the log is too short for it, nothing is known. Where visitors return, what they
 add to the variance beyond their blocks comes from sums over groups of visitors
-(`evaluation.visitor_groups`).
+(`evaluation.visitor_groups`). In a ratio of two policies what lasts in all hours cancels; what
+lasts in the difference of the two is measured there, beside what the policies learn.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from topstory.evaluation.dependence import Dependence
+from topstory.evaluation.dependence import AFTER_LEARNING, Dependence, without_learning
 from topstory.kernels.compilation import Floats
 
 
@@ -108,6 +109,21 @@ def clustered_variance(
     return found + Variance(max(0.0, own), float(freedom(groups[0])))
 
 
+def ratio_variance(blocks: Part, groups: Part | None = None, cells: Part | None = None) -> Variance:
+    """Of a log ratio of policies that learn: what lasts from block to block is added.
+
+    >>> slow = np.repeat(np.random.default_rng(0).normal(size=40), 10)
+    >>> found = ratio_variance((np.full(400, 1 / 400), slow - slow.mean()))
+    >>> found.value > 5 * clustered_variance((np.full(400, 1 / 400), slow - slow.mean())).value
+    True
+    """
+    shares, errors = (each[blocks[0] > 0] for each in blocks)
+    rest = without_learning(errors)
+    seen = Dependence.of(rest, AFTER_LEARNING)
+    lasting = (seen.inflation - 1) * float(variance(shares, rest))
+    return clustered_variance(blocks, groups, cells) + Variance(lasting, seen.freedom)
+
+
 Rates = tuple[Floats, Floats]  # trials and payoff, of clusters
 
 
@@ -129,13 +145,11 @@ def rate_variance(
     trials, payoff = (each[log[0] > 0] for each in log)
     errors = rate_errors(trials, payoff)
     seen = Dependence.of(errors)
-    lasting = seen.variance - float(variance(trials / trials.sum(), errors))
-    if seen.independent or lasting <= 0:
-        return found
     if seen.too_short:
         return TOO_SHORT
+    lasting = (seen.inflation - 1) * float(variance(trials / trials.sum(), errors))
     ratio = (blocks[1].sum() / blocks[0].sum()) / (payoff.sum() / trials.sum())
-    return Variance(found.value + float(ratio) ** 2 * lasting, min(found.freedom, seen.freedom))
+    return found + Variance(float(ratio) ** 2 * lasting, seen.freedom)
 
 
 def rate_interval(
@@ -223,7 +237,7 @@ def log_ratio(
         return None
     rate, base = payoff.sum() / trials.sum(), base_payoff.sum() / base_trials.sum()
     parts = [_ratio_part(*each, rate, base) for each in ((ours, theirs), *(visitors or ()))]
-    return LogRatio(float(np.log(rate / base)), *clustered_variance(*parts))
+    return LogRatio(float(np.log(rate / base)), *ratio_variance(*parts))
 
 
 def _ratio_part(ours: Rates, theirs: Rates, rate: float, base: float) -> Part:

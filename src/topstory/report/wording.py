@@ -8,6 +8,7 @@ from topstory.policies.registry import SYMBOLS
 from topstory.report.records import Cell, Number
 
 NO_VALUE = "–"
+MOST_LIFT = 10.0  # that is written as a number: beyond ten times as much, that it is more
 
 
 def worded(text: str, binary: bool) -> str:
@@ -34,13 +35,27 @@ def ctr(value: float | None) -> str:
 def percent(value: float | None) -> str:
     """A lift.
 
-    >>> percent(0.1234), percent(-0.05), percent(0.0)
-    ('12.3%', '−5.0%', '0%')
+    >>> percent(0.1234), percent(-0.05), percent(0.0), percent(8e9)
+    ('12.3%', '−5.0%', '0%', '> 1,000%')
     """
     if value is None:
         return NO_VALUE
+    if value > MOST_LIFT:
+        return f"> {100 * MOST_LIFT:,.0f}%"
     rounded = round(100 * value, 1)
     return f"{rounded:.1f}%".replace("-", "−") if rounded else "0%"
+
+
+def per_visit(value: float | None) -> str:
+    """What a visit earns, or an end of its interval.
+
+    >>> per_visit(0.034331), per_visit(9.3e-05), per_visit(-0.05), per_visit(12.3456)
+    ('0.03433', '0.0001', '−0.05', '12.35')
+    """
+    if value is None:
+        return NO_VALUE
+    text = f"{value:.4g}" if abs(value) >= 0.001 else f"{value:.4f}"
+    return text.replace("-", "−")
 
 
 def amount(value: float) -> str:

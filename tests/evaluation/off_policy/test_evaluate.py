@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,11 +94,14 @@ def test_the_baseline_may_be_another_policy() -> None:
 def test_a_policy_without_support_is_called_unknown() -> None:
     log = personalised_log(2_000)
     shown = log[log.propensity > 0.5]  # what is not liked was never shown
-    nothing = ts.evaluate(Matching(0.0), shown)["policy"]
+    with pytest.warns(
+        ts.NotUniformWarning, match="give 1 if every article can be shown"
+    ):
+        both = ts.evaluate({"none": Matching(0.0), "half": Matching(0.5)}, shown)
+    nothing, half = both["none"], both["half"]
     assert math.isnan(nothing.value.value)
     assert nothing.effective_events == 0
     assert "never shows what this policy would show" in nothing.cautions[0]
-    half = ts.evaluate(Matching(0.5), shown)["policy"]
     # The log that is left has p = 0.85 where 1 would be right, so Σw/n is 0.59 instead of 0.5.
     assert half.unsupported == pytest.approx(1 - 0.5 / 0.85, abs=0.01)
     assert "never shows some of what this policy would show" in half.cautions[0]
@@ -126,8 +130,23 @@ def test_a_log_that_was_not_shown_uniformly_and_has_no_propensities_warns() -> N
         np.where(random.random(4000) < 0.8, "a", "b"),
         np.zeros(4000),
     )
-    with pytest.warns(ts.NotUniformWarning, match="every value is biased"):
+    with pytest.warns(ts.NotUniformWarning, match="every value is biased; estimate them first"):
         ts.evaluate("random", log)
+
+
+def test_propensities_that_are_wrong_warn() -> None:
+    log = personalised_log(2_000)
+    wrong = replace(log, recorded_propensity=np.full(2_000, 0.8, np.float32))
+    with pytest.warns(ts.NotUniformWarning, match=r"the mean of 1/\(K p\) is 0\.625"):
+        ts.evaluate("random", wrong)
+
+
+def test_where_nothing_was_left_to_chance_nobody_can_know() -> None:
+    log = ts.EventLog.from_arrays(
+        np.ones((100, 1)), [POOL], np.zeros(100, int), ["a"] * 100, np.zeros(100)
+    )
+    with pytest.raises(ValueError, match="left nothing to chance: each pool always shows the same"):
+        ts.evaluate(Matching(0.5), log)
 
 
 def test_without_a_click_the_interval_is_not_empty() -> None:
@@ -170,9 +189,18 @@ def test_the_truth_used_above_is_that_of_the_log() -> None:
 
 
 @pytest.mark.parametrize("estimator", ["switch", "dr-shrunk", "dm"])
-def test_an_interval_that_leaves_out_a_bias_says_so(estimator: str) -> None:
-    found = ts.evaluate(Matching(0.5), personalised_log(500), estimator=estimator)["policy"]
-    assert any("does not cover" in caution for caution in found.cautions)
+def test_a_biased_estimator_has_the_interval_of_dr_stretched_to_hold_its_value(
+    estimator: str,
+) -> None:
+    log = personalised_log(300)
+    exact = ts.evaluate(Matching(0.1), log, estimator="dr")["policy"]
+    found = ts.evaluate(Matching(0.1), log, estimator=estimator)["policy"]
+    for one, other in ((found.value, exact.value), (found.lift, exact.lift)):
+        assert one.interval.low == min(other.interval.low, one.value)
+        assert one.interval.high == max(other.interval.high, one.value)
+        assert one.these_days.low == min(other.these_days.low, one.value)
+    assert found.smallest_lift == exact.smallest_lift
+    assert any("the interval is that of dr" in caution for caution in found.cautions)
 
 
 def test_a_log_too_short_for_its_dependence_speaks_of_its_own_days_alone() -> None:

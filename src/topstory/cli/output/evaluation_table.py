@@ -12,6 +12,7 @@ from topstory.cli.output.numbers import NO_VALUE, count, interval, number, rate
 from topstory.cli.output.tables import plain_table
 from topstory.cli.output.words import mean_payoff
 from topstory.cli.reports.evaluate import EvaluationReport, QuantityReport, ValueReport
+from topstory.evaluation.off_policy.value import lift_number
 from topstory.policies.registry import REGISTRY
 
 DAYS = "*"  # marks an interval that is for these days alone
@@ -79,12 +80,12 @@ def ends(found: QuantityReport, digits: int) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A lift.
+    """A lift; one of more than ten times is no number that anybody should use.
 
-    >>> percent(0.123), percent(None)
-    ('+12.3 %', '–')
+    >>> percent(0.123), percent(None), percent(37.5)
+    ('+12.3 %', '–', '> +1,000 %')
     """
-    return NO_VALUE if value is None else f"{100 * value:+.1f} %"
+    return NO_VALUE if value is None else f"{lift_number(value)} %"
 
 
 def percents(found: QuantityReport) -> str:
@@ -96,8 +97,8 @@ def percents(found: QuantityReport) -> str:
     chosen = found.these_days if found.interval is None else found.interval
     if chosen is None:
         return ""
-    low, high = (100 * end for end in chosen)
-    return f"[{low:+.1f}…{high:+.1f} %]" + (DAYS if found.interval is None else "")
+    low, high = map(lift_number, chosen)
+    return f"[{low}…{high} %]" + (DAYS if found.interval is None else "")
 
 
 def _is_file(value: ValueReport) -> bool:

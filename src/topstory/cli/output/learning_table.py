@@ -15,8 +15,17 @@ from topstory.cli.reports.dr_ns import LearningReports
 def show_learning(report: LearningReports, console: Console) -> None:
     """A row for each policy and quantile; then what they mean."""
     table = plain_table(
-        *("", "quantile", "value", "95 % interval", "lift", "95 % interval", "learned from"),
-        *("missing", "bias at most"),
+        *(
+            "",
+            "q",
+            "value",
+            "95 % interval",
+            "lift",
+            "95 % interval",
+            "trials",
+            "missing",
+            "bias ≤",
+        ),
         title=f"dr-ns on {count(report.events, 'event')} of {PurePath(report.log).name}",
     )
     for each in report.policies:
@@ -28,8 +37,10 @@ def show_learning(report: LearningReports, console: Console) -> None:
     console.print(table)
     console.print()
     notes = [
-        f"Logged: {number(report.logged, 4)} per visit. A quantile of 0 is unbiased. Above, more "
-        "events are learned from, but a share of the policy's own trials is missing from them.",
+        f"Logged: {number(report.logged, 4)} per visit. With a quantile q of 0 trials are missing "
+        "only until the smallest p/π is met, and then none. Above, more events are learned from, "
+        "and a share of the policy's own trials stays missing; that biases the value by no more "
+        "than the last column says.",
         "Intervals are over the events of this log and one learning path.",
     ]
     if any(each.value.interval is None for each in report.policies):

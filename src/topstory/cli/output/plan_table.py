@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from topstory.cli.output.numbers import number
 from topstory.cli.output.tables import plain_table
 from topstory.cli.reports.plan import PlanReport
 
@@ -18,7 +17,7 @@ def show_plan(report: PlanReport, console: Console) -> None:
     most = "≤ " if report.random_value is None else ""
     for each in report.options:
         table.add_row(
-            *(f"{100 * each.share:g} %", f"{each.visits:,}", number(each.days, 1)),
+            *(f"{100 * each.share:g} %", f"{each.visits:,}", f"{each.days:,.1f}"),
             *(f"{most}{each.cost:,.0f}", f"{most}{100 * each.cost_share:.1f} %"),
         )
     console.print(table)

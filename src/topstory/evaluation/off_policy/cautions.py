@@ -26,12 +26,13 @@ def cautions(
     if high < 1 - DOUBT:
         yield (
             f"the mean weight is {mean_weight.value:.3f}, not 1: the log never shows some of what "
-            "this policy would show, and what that would earn is unknown"
+            "this policy would show, and what that would earn is unknown, or its propensities are "
+            "too large; `topstory inspect` says more"
         )
     if low > 1 + DOUBT:
         yield (
-            f"the mean weight is {mean_weight.value:.3f}, not 1: the recorded propensities are too "
-            "small for what was shown, so the value is biased; `topstory inspect` says more"
+            f"the mean weight is {mean_weight.value:.3f}, not 1: the propensities are too small "
+            "for what was shown, so the value is biased; `topstory inspect` says more"
         )
     if effective_events < FEW_EVENTS:
         yield (
@@ -49,9 +50,9 @@ def cautions(
             "for these days alone, and a log of more days is needed"
         )
     if estimator in ("dr-shrunk", "switch"):
-        yield "large weights were reduced: the interval does not cover the bias of that"
+        yield "large weights were reduced, which adds a bias: the interval is that of dr"
     if estimator == "dm":
-        yield "the interval does not cover errors of the payoff model, which dm trusts"
+        yield "dm trusts its payoff model: the interval is that of dr, which corrects the model"
 
 
 def estimated(lift: Quantity, robust_to: float | None) -> str:

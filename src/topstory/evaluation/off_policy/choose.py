@@ -8,11 +8,16 @@ from time import perf_counter
 
 from topstory.evaluation.off_policy.candidates import Progress, weights_for
 from topstory.evaluation.off_policy.estimators.registry import estimator_called
-from topstory.evaluation.off_policy.evaluate import DEPLOYMENT, judged, looked_closer
+from topstory.evaluation.off_policy.evaluate import (
+    DEPLOYMENT,
+    judged,
+    looked_closer,
+    warn_if_not_uniform,
+)
 from topstory.evaluation.off_policy.judging import LOGGED, Judge
 from topstory.evaluation.off_policy.question import question_of
-from topstory.evaluation.off_policy.value import Evaluation, Quantity
-from topstory.evaluation.replays.prepared_log import check_range, warn_if_estimated
+from topstory.evaluation.off_policy.value import MOST_LIFT, Evaluation, Quantity, lift_number
+from topstory.evaluation.replays.prepared_log import check_range
 from topstory.evaluation.replays.warm_start import needs_exploration
 from topstory.evaluation.training import train
 from topstory.events import EventLog
@@ -83,7 +88,7 @@ def choose(
     check_seed(seed)
     question = question_of(log)
     check_range(log)
-    warn_if_estimated(log.propensity_estimate, stacklevel=3)
+    warn_if_not_uniform(log)
     if not 0 < train_share < 1:
         raise ValueError(f"train_share must be between 0 and 1, got {train_share!r}")
     if len(log) < MIN_EVENTS:
@@ -194,11 +199,14 @@ def _verdict(
     else:
         smallest = evaluation[winner].smallest_lift
         least = (
-            f" It could show lifts from {_percent(smallest)} on." if smallest == smallest else ""
+            f" It could show lifts from {_percent(smallest)} on." if smallest <= MOST_LIFT else ""
         )
         said = (
             f"{winner} looks best, but this log is not sure that it is better than what was "
             f"logged{days}: {range_}.{least}"
+            if lift.value > 0
+            else f"No policy looks better than what was logged{days}. The best is {winner}: "
+            f"{range_}.{least}"
         )
     if compared > 1:
         said += f" The interval allows for the {compared} policies that were compared."
@@ -213,4 +221,4 @@ def _verdict(
 
 
 def _percent(lift: float) -> str:
-    return f"{100 * lift:+.1f} %"
+    return f"{lift_number(lift)} %"

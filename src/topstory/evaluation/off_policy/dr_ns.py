@@ -50,7 +50,7 @@ class LearningValue:
     quantile: float  # q
     trials: int  # events that joined the policy's history
     kept: float  # the same, as a share of the log
-    missing: float  # share of the policy's own trials that its history lacks: 0 if q is 0
+    missing: float  # share of the policy's own trials that its history lacks; little if q is 0
     bias_bound: float  # at most so far the value is off by that; it is seldom that much
     events: int
     policy: Policy = field(repr=False)  # as it was in the end
@@ -80,8 +80,9 @@ def dr_ns(
     Args:
         policy: it is not changed; `LearningValue.policy` is what became of it.
         log: what happened, with propensities, unless it is uniform.
-        quantile: q. c is the q-quantile of p/π so far. At 0 the result is unbiased; a little more
-            makes longer histories, which lack a share of the policy's trials (`missing`).
+        quantile: q. c is the q-quantile of p/π so far. At 0 nothing is missing once the smallest is
+            met. A little more makes longer histories, which lack a share of the policy's trials
+            (`missing`).
         seed: of the draws that decide which events join.
         progress: called with (what is being done, events done, events in all), now and then.
 

@@ -11,6 +11,7 @@ from topstory.evaluation.off_policy.estimators.registry import estimator_called
 from topstory.evaluation.off_policy.estimators.weighted_events import Estimator, WeightedEvents
 from topstory.evaluation.off_policy.examination import examined
 from topstory.evaluation.off_policy.judging import LOGGED, Judge
+from topstory.evaluation.off_policy.question import check_choice
 from topstory.evaluation.off_policy.value import Evaluation, Examination
 from topstory.evaluation.off_policy.weighting.payoff_model import PayoffModel
 from topstory.evaluation.off_policy.weighting.targets import FixedPolicy, target_of
@@ -24,11 +25,13 @@ from topstory.evaluation.replays.prepared_log import (
 from topstory.events import EventLog
 from topstory.events.log import check_log
 from topstory.events.quality.checks import SIGNIFICANCE_LEVEL
+from topstory.events.quality.rejection import Rejection, rejection
 from topstory.policies import Policy
 from topstory.policies.entries import Setting
 from topstory.policies.policy import check_seed
 
 DEPLOYMENT, LEARNING = "deployment", "learning"
+MUCH = 0.1  # of a mean weight that should be 1
 
 
 def evaluate(
@@ -66,7 +69,8 @@ def evaluate(
         parameters: of the policies given by name, such as `alpha`; each takes those that it knows.
 
     Warns:
-        NotUniformWarning: the log has no propensities, and its articles were not shown uniformly.
+        NotUniformWarning: the log has no propensities, and its articles were not shown uniformly;
+            or they do not fit its pools.
         EstimatedPropensityWarning: its propensities were estimated, not recorded.
 
     >>> import numpy as np, topstory as ts
@@ -158,17 +162,38 @@ def judged(
 
 
 def warn_if_not_uniform(log: EventLog) -> None:
-    """Warn if a log without propensities was not uniform: then every value is biased."""
+    """Warn if propensities are wrong, or missing from a log that was not uniform.
+
+    Then every value is biased. Where nothing was left to chance, NotAnswerable.
+    """
     warn_if_estimated(log.propensity_estimate)
     if log.recorded_propensity is not None:
+        rejected = rejection(log)
+        if rejected is not None and log.propensity_estimate is None and _wrong(rejected):
+            low, high = rejected.interval
+            warnings.warn(
+                "the recorded propensities p do not fit the pools of K articles: the mean of "
+                f"1/(K p) is {rejected.mean_weight:.3g} [{low:.3g}, {high:.3g}], where right ones "
+                "give 1 if every article can be shown; a value of a policy that shows what the log "
+                "cannot is biased, and so is every value if they are wrong; `topstory inspect` "
+                "says more",
+                NotUniformWarning,
+                stacklevel=3,
+            )
         return
+    check_choice(log)
     found = log.uniformity()
     why = f" (p = {found.p_value:.2g})" if found.p_value < SIGNIFICANCE_LEVEL else ""
     if why or (why := shown_by_pattern(log, found)):
         warnings.warn(
             "the log has no propensities, and its articles were not shown uniformly at random"
-            f"{why}, so every value is biased; record the propensities with "
-            "which articles are shown",
+            f"{why}, so every value is biased; estimate them first (`topstory propensities`), or "
+            "record the propensities with which articles are shown",
             NotUniformWarning,
             stacklevel=3,
         )
+
+
+def _wrong(found: Rejection) -> bool:
+    """Surely, and by much: where some p are tiny, the mean of a right log's weights is unsteady."""
+    return not found.honest and abs(found.mean_weight - 1) > MUCH

@@ -16,6 +16,7 @@ from topstory.evaluation.off_policy.value import (
     PolicyValue,
     Quantity,
     WeightBin,
+    lift_number,
 )
 from topstory.evaluation.off_policy.weighting.weights import propensities
 from topstory.evaluation.replays.prepared_log import chunks
@@ -108,8 +109,8 @@ def _turns(
     turns = []
     if not sure and worth.smallest_lift == worth.smallest_lift:
         turns.append(
-            f"A lift would have to be {100 * worth.smallest_lift:+.1f} % for this log to show it: "
-            "a longer log, or one that shows more of what this policy would show, could decide."
+            f"A lift would have to be {lift_number(worth.smallest_lift)} % for this log to show "
+            "it: a longer log, or one that shows more of what this policy would show, could decide."
         )
     factor = robust_to(log, events, base)
     if factor is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
 from topstory.evaluation.intervals import quantile
 from topstory.evaluation.off_policy.cautions import cautions, estimated
+from topstory.evaluation.off_policy.estimators.dr import Dr
 from topstory.evaluation.off_policy.estimators.weighted_events import Estimator, WeightedEvents
 from topstory.evaluation.off_policy.quantities import UNKNOWN_QUANTITY, mean_of, ratio_of, share_of
 from topstory.evaluation.off_policy.sensitivity import robust_to
@@ -51,6 +53,11 @@ class Judge:
         self.sums: ClusteredSums = clustered_sums(log, self._width, columns)
         self._total = self.sums.total
 
+    @cached_property
+    def _unbiased(self) -> Judge:
+        """Of the same events by dr: a bias cannot be seen, so intervals are those without one."""
+        return Judge(self._log, self.events, dict.fromkeys(self._names, Dr()))
+
     def logged(self) -> Quantity:
         """What the log itself earned."""
         value, gradient = self._ratio(-2, -1)
@@ -73,6 +80,10 @@ class Judge:
         bounded = self.binary and estimator.name == "snips"
         lift, smallest = self._lift(name, value, gradient, baseline, sizes)
         worth = share_of(value, error, effective) if bounded else mean_of(value, error)
+        if estimator.biased:
+            exact = self._unbiased.value(name, baseline)
+            worth, lift = exact.value.around(worth.value), exact.lift.around(lift.value)
+            smallest = exact.smallest_lift
         warned = list(cautions(estimator.name, mean_weight, effective, share, worth.too_short))
         robust = None
         if self._log.propensity_estimate is not None:

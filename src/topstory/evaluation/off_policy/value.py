@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from topstory.evaluation.intervals import Interval
 
+MOST_LIFT = 10.0  # that is written as a number
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -25,6 +27,28 @@ class Quantity:
     def best_interval(self) -> Interval:
         """For days like these or, where the log is too short for that, for these days."""
         return self.these_days if self.too_short else self.interval
+
+    def around(self, value: float) -> Quantity:
+        """Another estimate of the same, with these intervals, stretched so that they hold it.
+
+        >>> both = Interval(0.08, 0.12)
+        >>> Quantity(0.1, both, both).around(0.13).interval
+        Interval(low=0.08, high=0.13)
+        """
+        such, these = (
+            Interval(min(each.low, value), max(each.high, value))
+            for each in (self.interval, self.these_days)
+        )
+        return Quantity(value, such, these, self.too_short)
+
+
+def lift_number(lift: float) -> str:
+    """A lift in percent; beyond ten times as much, that it is more.
+
+    >>> lift_number(0.0512), lift_number(-1.0), lift_number(8.5e9)
+    ('+5.1', '-100.0', '> +1,000')
+    """
+    return f"{100 * lift:+.1f}" if lift <= MOST_LIFT else f"> +{100 * MOST_LIFT:,.0f}"
 
 
 @dataclass(frozen=True)

@@ -78,9 +78,10 @@ class ClusteredSums:
         found = Dependence.of(errors)
         if len(shares) < 2 or not 0 < shares.max() < 1:
             return ClusteredError(UNKNOWN, UNKNOWN, found)
-        such = Variance(float(variance(shares, errors)), float(freedom(shares)))
-        if not found.independent and found.variance > such.value:
-            such = Variance(found.variance, found.freedom)
+        such = Variance(
+            float(variance(shares, errors)) * found.inflation,
+            min(float(freedom(shares)), found.freedom),
+        )
         counts = self.by_block[:, -1]
         means = errors[counts > 0] ** 2 / counts[counts > 0]
         apart = float(gradient @ (self.cells + self.singles) @ gradient - means.sum())

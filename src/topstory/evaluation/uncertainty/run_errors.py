@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from topstory.evaluation.intervals import Part, Variance, clustered_variance
+from topstory.evaluation.intervals import Part, Variance, ratio_variance
 from topstory.evaluation.result import ALL_LEVELS, Bucket, Levels
 from topstory.evaluation.uncertainty.paths import overlap, shared_luck
 from topstory.kernels.compilation import Floats
@@ -70,7 +70,7 @@ class RunErrors:
         """The variance of one log ratio, but for the learning path."""
         levels = ((self.shares, self.by_block), *(self.visitors or ()))
         parts = [((s[ours] + s[theirs]) / 2, errors[ours] - errors[theirs]) for s, errors in levels]
-        return clustered_variance(*parts)
+        return ratio_variance(*parts)
 
     def apart_by_seed(self) -> Floats:
         """(policies, seeds): how far each seed is from the mean, as an error of that mean."""

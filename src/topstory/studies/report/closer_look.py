@@ -9,10 +9,10 @@ from pathlib import PurePath
 from topstory.evaluation import Evaluation
 from topstory.evaluation.off_policy.value import Examination, Quantity, WeightBin
 from topstory.report.records import TableRow, TableSection
+from topstory.report.wording import NO_VALUE, per_visit
 
 MAX_POLICIES = 3  # so that the page stays readable; the best ones
 DOUBT = 4.0  # standard errors of a mean weight from 1
-UNCOVERED = ("dr-shrunk", "switch", "dm")  # their intervals leave their bias out
 
 
 def closer_look(found: Evaluation) -> tuple[TableSection, ...]:
@@ -43,10 +43,10 @@ def _sections(found: Evaluation, each: Examination, whose: str) -> Iterator[Tabl
         f"estimators{key}",
         f"Do the estimators agree{whose}?",
         "The value by each of them. snips, ips and dr should agree within their intervals. The "
-        "last three trade noise for a bias that their intervals leave out.",
+        "last three trade noise for a bias that nobody sees, so their intervals are that of dr.",
         ("estimator", "per visit", "95 % interval"),
         tuple(
-            TableRow((name, f"{value.value:.4g}", _ends(value)), doubtful=name in UNCOVERED)
+            TableRow((name, per_visit(value.value), _ends(value)))
             for name, value in each.estimates.items()
         ),
     )
@@ -93,4 +93,4 @@ def _range(one: WeightBin) -> str:
 
 def _ends(value: Quantity) -> str:
     low, high = value.best_interval
-    return f"{low:.4g} to {high:.4g}" if low == low else "–"
+    return f"{per_visit(low)} to {per_visit(high)}" if low == low else NO_VALUE

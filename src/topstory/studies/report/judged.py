@@ -7,9 +7,10 @@ from pathlib import PurePath
 
 from topstory.evaluation import Evaluation, PolicyValue, Quantity, Selection
 from topstory.evaluation.exploration import VISITS
+from topstory.evaluation.off_policy.value import lift_number
 from topstory.report import Answer, AnswerPage, Dot, Number
 from topstory.report.records import AS_GOOD, RECOMMENDED, finite
-from topstory.report.wording import NO_VALUE, amount, percent
+from topstory.report.wording import NO_VALUE, amount, per_visit, percent
 from topstory.studies.logs.warnings import join_names
 from topstory.studies.report.answer import QUESTION, scaled, unit
 from topstory.studies.report.closer_look import closer_look
@@ -27,7 +28,7 @@ def evaluation_page(found: Evaluation, log: str, warnings: Sequence[str] = ()) -
     close = () if best is None else _overlapping(found.values, best)
     notes = (
         f"Judged by {found.estimator} on {found.events:,} events of {PurePath(log).name}.",
-        found.covers,
+        f"Intervals cover {found.covers}.",
         "Each interval is for one policy alone. `topstory choose` allows for the number compared.",
         *_these_days(found),
         *_cautions(found),
@@ -44,7 +45,7 @@ def selection_page(
     notes = (
         found.verdict,
         f"{found.why} {judged.events:,} events of {PurePath(log).name} judged.",
-        judged.covers,
+        f"Intervals cover {judged.covers}.",
         f"The winner, trained on the whole log, is {PurePath(out) / 'policy.safetensors'}.",
         *_these_days(judged),
         *_cautions(judged),
@@ -104,7 +105,7 @@ def _sentences(
         return ("The log says nothing about any of these policies: take a longer one.",)
     name, lift = PurePath(best).name, lifts[best]
     what = "clicks" if found.binary else "of payoff"
-    low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in lift.best_interval)
+    low, high = (lift_number(end).replace("-", "−") for end in lift.best_interval)
     known = lift.best_interval.low == lift.best_interval.low  # else nan
     ends = f" ({interval} {low} to {high} %)" if known else ""
     brings = (
@@ -140,8 +141,8 @@ def _page(
         value, lift = found.values[name], lifts[name]
         return (
             PurePath(name).name,
-            f"{value.value.value:.4g}",
-            _ends(value.value, lambda end: f"{end:.4g}"),
+            per_visit(value.value.value),
+            _ends(value.value, per_visit),
             percent(finite(lift.value)),
             _ends(lift, percent),
             f"{value.effective_events:,.0f}",

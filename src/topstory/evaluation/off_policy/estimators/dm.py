@@ -9,7 +9,7 @@ from topstory.evaluation.off_policy.estimators.weighted_events import Terms, Wei
 
 
 class Dm(FixedEstimator):
-    """Little noise, but as wrong as its model is: its interval does not cover that.
+    """Little noise, but as wrong as its model is.
 
     >>> events = WeightedEvents(np.ones(2), np.ones(2), np.array([0.2, 0.4]), np.zeros(2))
     >>> Dm().terms(events).numerator
@@ -18,6 +18,7 @@ class Dm(FixedEstimator):
 
     name: ClassVar[str] = "dm"
     models_payoffs: ClassVar[bool] = True
+    biased: ClassVar[bool] = True
 
     def terms(self, events: WeightedEvents) -> Terms:
         """Σ_a π_a r̂_a, and 1."""

@@ -24,6 +24,7 @@ class DrShrunk:
     strength: float = float("inf")
     name: ClassVar[str] = "dr-shrunk"
     models_payoffs: ClassVar[bool] = True
+    biased: ClassVar[bool] = True
 
     @property
     def parameter(self) -> float | None:

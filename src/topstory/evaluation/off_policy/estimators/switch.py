@@ -24,6 +24,7 @@ class Switch:
     threshold: float = float("inf")
     name: ClassVar[str] = "switch"
     models_payoffs: ClassVar[bool] = True
+    biased: ClassVar[bool] = True
 
     @property
     def parameter(self) -> float | None:

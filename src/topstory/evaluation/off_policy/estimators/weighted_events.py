@@ -32,6 +32,7 @@ class Estimator(Protocol):
 
     name: ClassVar[str]
     models_payoffs: ClassVar[bool]  # whether it needs `direct` and `predicted`
+    biased: ClassVar[bool]  # by more than vanishes as events grow, if propensities are right
 
     @property
     def parameter(self) -> float | None:
