@@ -48,7 +48,7 @@ def test_a_policy_no_better_than_the_log_is_not_called_better() -> None:
     )
     found = ts.choose(log)
     assert not found.sure
-    assert "looks best, but this log is not sure" in found.verdict
+    assert "No policy looks better than what was logged" in found.verdict
     assert "It could show lifts from" in found.verdict
 
 

@@ -94,9 +94,7 @@ def test_the_baseline_may_be_another_policy() -> None:
 def test_a_policy_without_support_is_called_unknown() -> None:
     log = personalised_log(2_000)
     shown = log[log.propensity > 0.5]  # what is not liked was never shown
-    with pytest.warns(
-        ts.NotUniformWarning, match="give 1 if every article can be shown"
-    ):
+    with pytest.warns(ts.NotUniformWarning, match="give 1 if every article can be shown"):
         both = ts.evaluate({"none": Matching(0.0), "half": Matching(0.5)}, shown)
     nothing, half = both["none"], both["half"]
     assert math.isnan(nothing.value.value)

@@ -41,7 +41,8 @@ def test_weights_articles_and_estimators_are_those_of_the_evaluation() -> None:
 def test_right_propensities_weigh_articles_by_1_and_wrong_ones_do_not() -> None:
     """Five standard errors would happen once in two million; rare articles tell little."""
     right = ts.evaluate({"u": Uniform()}, recorded(), examine=True).examined["u"]
-    wrong = ts.evaluate({"u": Uniform()}, recorded(factor=0.6), examine=True).examined["u"]
+    with pytest.warns(ts.NotUniformWarning, match="do not fit the pools"):
+        wrong = ts.evaluate({"u": Uniform()}, recorded(factor=0.6), examine=True).examined["u"]
     assert all(abs(each.mean_weight - 1) < 5 * each.error for each in right.articles)
     for one, other in zip(right.articles, wrong.articles, strict=True):
         assert other.mean_weight == pytest.approx(one.mean_weight / 0.6, rel=1e-5)

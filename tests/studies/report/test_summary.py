@@ -89,7 +89,7 @@ def test_a_lift_and_its_reverse_are_the_same_claim() -> None:
     assert lift.sure == reverse.sure
 
 
-def test_simultaneous_claims_are_fewer_than_those_of_single_intervals() -> None:
+def test_simultaneous_claims_are_no_more_than_those_of_single_intervals() -> None:
     """Of all that is compared, in both studies together."""
     both = [Candidates.of(studied(information)) for information in ("nothing", "much")]
     alone = at_once = 0
@@ -100,7 +100,7 @@ def test_simultaneous_claims_are_fewer_than_those_of_single_intervals() -> None:
                 low, high = mean_lift(each.buckets["learning"], base.buckets["learning"]).interval
                 alone += low > 0 or high < 0
                 at_once += bool(each.over(base, "learning").sure)
-    assert at_once < alone
+    assert 0 < at_once <= alone
 
 
 def test_the_advised_policy_is_not_surely_worse_than_any() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from topstory.cli.output.numbers import NO_VALUE
 from topstory.cli.output.tables import plain_table
 from topstory.cli.reports.plan import PlanReport
 
@@ -16,8 +17,9 @@ def show_plan(report: PlanReport, console: Console) -> None:
     )
     most = "≤ " if report.random_value is None else ""
     for each in report.options:
+        days = NO_VALUE if each.days is None else f"{each.days:,.1f}"
         table.add_row(
-            *(f"{100 * each.share:g} %", f"{each.visits:,}", f"{each.days:,.1f}"),
+            *(f"{100 * each.share:g} %", f"{each.visits:,}", days),
             *(f"{most}{each.cost:,.0f}", f"{most}{100 * each.cost_share:.1f} %"),
         )
     console.print(table)
