@@ -1,5 +1,6 @@
 """Loggers that are not uniformly random are found, whatever they look at; fair ones pass."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from topstory.events import EventLog, inspect
 from topstory.events.columns.contexts import context
+from topstory.events.columns.varying import VaryingNumbers, starts_of
 from topstory.events.quality import prediction
 from topstory.events.quality.checks import Check, adjusted, randomness_checks
 from topstory.events.quality.independence import Finding
@@ -275,3 +277,27 @@ def test_long_logs_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.p_value is not None
     assert found.p_value < 1e-6
     assert context(log.users, 0).shape == (3,)
+
+
+def test_the_shown_article_s_own_numbers_do_not_give_it_away() -> None:
+    """An age that tells every article from the others, in a fair log."""
+    events, names = 4_000, [f"a{i}" for i in range(6)]
+    random = np.random.default_rng(4)
+    shown = random.integers(6, size=events)
+    users = np.column_stack([random.random(events), shown / 6, np.ones(events)])
+    log = EventLog.from_arrays(
+        users, [names], np.zeros(events, int), [names[i] for i in shown], np.zeros(events)
+    )
+    ages = np.tile(np.arange(6)[:, np.newaxis] / 6, (events, 1)).astype(np.float32)
+    numbers = VaryingNumbers(ages, starts_of(np.full(events, 6)))
+    told = prediction.from_contexts(log).p_value
+    assert told is not None
+    assert told < 1e-6
+    told_apart = replace(log, event_numbers=1, varying=numbers)
+    fair = prediction.from_contexts(told_apart).p_value
+    assert fair is not None
+    assert fair > 0.001
+    assert not failed(told_apart)
+    assert not failed(
+        replace(told_apart, users=np.asarray(log.users)[:, 1:])
+    )  # and nothing else is known

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.events.columns.array_record import blocks
-from topstory.events.columns.contexts import SparseContexts, take_contexts
+from topstory.events.columns.contexts import Contexts, SparseContexts, take_contexts
 from topstory.events.columns.times import as_datetime
 from topstory.events.quality.uniformity import (
     MIN_EXPECTED,
@@ -180,15 +180,25 @@ def evenly_spaced(events: int, most: int) -> Rows:
     return np.linspace(0, max(events - 1, 0), min(events, most)).astype(np.intp)
 
 
+def users_of(log: EventLog, rows: Rows) -> Contexts:
+    """The contexts without the shown article's own numbers, such as its age: they give it away."""
+    users = take_contexts(log.users, rows)
+    if log.varying is None or isinstance(users, SparseContexts):
+        return users
+    return np.delete(users, np.s_[-1 - log.varying.width : -1], axis=1)
+
+
 def _segments(log: EventLog, rows: Rows) -> npt.NDArray[Any] | None:
     """(n,) the feature that each user leans to; None if nearly all lean to the same."""
-    users = take_contexts(log.users, rows)
+    users = users_of(log, rows)
     if isinstance(users, SparseContexts):
         some = np.diff(users.indptr) > 0
         first = np.zeros(len(rows), np.int32)
         first[some] = users.indices[users.indptr[:-1][some]]
         return first if _differ(first) else None
     features = users[:, :-1]
+    if not features.shape[1]:
+        return None
     if features.shape[1] > 1:
         raw: npt.NDArray[Any] = features.argmax(axis=1)
         if _differ(raw):

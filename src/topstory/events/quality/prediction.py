@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.events.columns.array_record import Floats, blocks
-from topstory.events.columns.contexts import SparseContexts, take_contexts
-from topstory.events.quality.independence import Finding, Rows, evenly_spaced
+from topstory.events.columns.contexts import SparseContexts
+from topstory.events.quality.independence import Finding, Rows, evenly_spaced, users_of
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog
@@ -69,7 +69,7 @@ def from_contexts(log: EventLog) -> Finding:
 
 def _features(log: EventLog, rows: Rows) -> npt.NDArray[np.float32]:
     """(n, up to 2 MAX_FEATURES) scaled, cut, and with the squares of those that are not binary."""
-    users = take_contexts(log.users, rows)
+    users = users_of(log, rows)
     if isinstance(users, SparseContexts):
         share = np.bincount(users.indices, minlength=users.dimension) / len(rows)
         chosen = np.sort(np.argsort(-share * (1 - share), kind="stable")[:MAX_FEATURES])
