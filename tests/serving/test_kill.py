@@ -37,6 +37,7 @@ ARCHIVING = (
     "keeper.PAYOFF_GRACE, keeper.MAX_ARCHIVED_AT_ONCE = 0, 40"
 )
 WINDOW = 2.0  # seconds, then
+PATIENT = {"queue_seconds": 60.0}  # a busy machine refuses nobody
 
 
 class Load:
@@ -179,7 +180,7 @@ def test_no_acknowledged_payoff_is_lost_by_kill_9(
 ) -> None:
     """Nor is an edit; relaxed decisions may be, but none that was paid for."""
     journal = {"snapshot_seconds": 0.2, "decisions": decisions}
-    with Served(tmp_path, journal=journal, workers=workers) as served:
+    with Served(tmp_path, journal=journal, workers=workers, limits=PATIENT) as served:
         load, stats = killed(served, 0.4 if decisions == "durable" else 0.2)
         assert served.end() == 0
     settings = config(served.data)
@@ -209,7 +210,7 @@ def test_an_archive_that_kill_9_interrupts_loses_nothing_and_has_nothing_twice(
 ) -> None:
     journal: dict[str, Any] = {"snapshot_seconds": 0.2, "archive_days": 1e-6}
     settings = {"journal": journal, "window_seconds": WINDOW, "workers": workers}
-    with Served(tmp_path, ARCHIVING, **settings) as served:
+    with Served(tmp_path, ARCHIVING, **settings, limits=PATIENT) as served:
         load, _ = killed(served, 0.2)
         folder = served.data / "archive" / "front"
         with ts.Client(served.url, served.key, timeout=60) as client:
@@ -253,7 +254,7 @@ def test_an_archive_that_kill_9_interrupts_loses_nothing_and_has_nothing_twice(
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_graceful_end_loses_nothing_in_flight(tmp_path: Path, workers: int) -> None:
-    served = Served(tmp_path, workers=workers)
+    served = Served(tmp_path, workers=workers, limits=PATIENT)
     served.start()
     with ts.Client(served.url, served.key, timeout=60) as client:
         for number in range(3):
