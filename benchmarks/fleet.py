@@ -26,9 +26,9 @@ from benchmarks.servers import Target, load, service, started
 from benchmarks.tables import Section, Table
 from topstory.serving.api.messages import Acknowledged, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.config.schema import Config
-from topstory.serving.fleet.fold import Fold
-from topstory.serving.fleet.front_process import Front
+from topstory.serving.fleet.front.process import Front
 from topstory.serving.fleet.inbox import Batch, Inbox, NewDecision, NewPayoff
+from topstory.serving.fleet.learner.fold import Fold
 from topstory.serving.journal.clock import SECOND, Clock
 from topstory.serving.journal.records import Decided
 from topstory.serving.security.api_keys import new_key

@@ -14,10 +14,10 @@ from tests.serving.fleet.test_pipeline import decide, fleet_config, fold_is_done
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import DecideRequest
-from topstory.serving.fleet.front_process import Front
+from topstory.serving.fleet.front.process import Front
+from topstory.serving.fleet.front.spool import Spool
 from topstory.serving.fleet.inbox import Inbox
 from topstory.serving.fleet.origins import origin_of
-from topstory.serving.fleet.spool import Spool
 from topstory.serving.journal.connect import journal_of
 from topstory.serving.journal.postgres.fleet_tables import COMING, MADE, UNKNOWN
 from topstory.serving.journal.postgres.journal import PostgresJournal

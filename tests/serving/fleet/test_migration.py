@@ -15,8 +15,8 @@ from tests.serving.service.test_service import USER
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import DecideRequest, FeedbackRequest
-from topstory.serving.fleet.candidate import Candidate
-from topstory.serving.fleet.front_process import Front
+from topstory.serving.fleet.front.process import Front
+from topstory.serving.fleet.learner.candidate import Candidate
 from topstory.serving.journal.connect import own_journal
 from topstory.serving.journal.journal import JournalError
 from topstory.serving.journal.postgres.journal import PostgresJournal

@@ -16,9 +16,9 @@ from tests.serving.making import config, visitor
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import Acknowledged, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.config.schema import Config
-from topstory.serving.fleet.candidate import Candidate
-from topstory.serving.fleet.front_process import Front
-from topstory.serving.fleet.learner_process import learn_for_a_term
+from topstory.serving.fleet.front.process import Front
+from topstory.serving.fleet.learner.candidate import Candidate
+from topstory.serving.fleet.learner.process import learn_for_a_term
 from topstory.serving.journal.connect import journal_of
 from topstory.serving.journal.journal import JournalError, JournalLost
 from topstory.serving.journal.postgres.journal import PostgresJournal

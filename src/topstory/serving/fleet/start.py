@@ -12,8 +12,8 @@ import msgspec
 from topstory.serving.child_process import command
 from topstory.serving.config.loading import BadConfig
 from topstory.serving.config.schema import Config
-from topstory.serving.fleet.front_process import serve_front
-from topstory.serving.fleet.learner_process import learn
+from topstory.serving.fleet.front.process import serve_front
+from topstory.serving.fleet.learner.process import learn
 from topstory.serving.http.sockets import PrintLine
 from topstory.serving.state.recovery.data_folder import StartOptions
 
@@ -57,7 +57,7 @@ class LearnerProcess:
 
     def _start(self) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            command("topstory.serving.fleet.learner_process"), stdin=subprocess.PIPE
+            command("topstory.serving.fleet.learner.process"), stdin=subprocess.PIPE
         )
         assert process.stdin is not None
         process.stdin.write(msgspec.msgpack.encode(self._config))

@@ -17,10 +17,10 @@ from topstory.serving.config.schema import Config
 from topstory.serving.fleet import shared
 from topstory.serving.fleet.board import CHANNEL, Board
 from topstory.serving.fleet.calls import Desk
-from topstory.serving.fleet.candidate import Candidate
 from topstory.serving.fleet.database_time import DatabaseTime
-from topstory.serving.fleet.fold import Fold
 from topstory.serving.fleet.inbox import Inbox
+from topstory.serving.fleet.learner.candidate import Candidate
+from topstory.serving.fleet.learner.fold import Fold
 from topstory.serving.http.admin_routes import AdminRoutes
 from topstory.serving.http.app import App
 from topstory.serving.http.prometheus import Metrics

@@ -12,8 +12,8 @@ from time import sleep
 from topstory.serving.fleet.board import CHANNEL
 from topstory.serving.fleet.calls import answers
 from topstory.serving.fleet.database_time import DatabaseTime
+from topstory.serving.fleet.front.published import PublishedState, PublishedView
 from topstory.serving.fleet.inbox import Inbox
-from topstory.serving.fleet.published import PublishedState, PublishedView
 from topstory.serving.journal.journal import JournalError
 from topstory.serving.workers.wire import Answered
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from topstory.serving.fleet.front.spool import Spool
+from topstory.serving.fleet.front.waiting_rows import WaitingDecision
 from topstory.serving.fleet.inbox import Inbox
-from topstory.serving.fleet.spool import Spool
-from topstory.serving.fleet.waiting_rows import WaitingDecision
 from topstory.serving.service.sequencer.ledger import not_written
 
 log = logging.getLogger("topstory.serving")

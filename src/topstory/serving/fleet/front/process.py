@@ -20,11 +20,11 @@ from topstory.serving.config.schema import Config
 from topstory.serving.fleet import shared
 from topstory.serving.fleet.calls import Caller
 from topstory.serving.fleet.database_time import DatabaseTime
-from topstory.serving.fleet.front_routes import FrontRoutes
+from topstory.serving.fleet.front.listener import Listener
+from topstory.serving.fleet.front.published import PublishedView
+from topstory.serving.fleet.front.routes import FrontRoutes
+from topstory.serving.fleet.front.transport import DatabaseTransport
 from topstory.serving.fleet.inbox import Inbox
-from topstory.serving.fleet.listener import Listener
-from topstory.serving.fleet.published import PublishedView
-from topstory.serving.fleet.transport import DatabaseTransport
 from topstory.serving.http.app import App, with_cors
 from topstory.serving.http.fast_path.exchange import FastRoutes
 from topstory.serving.http.request_counts import RequestCounts

@@ -16,13 +16,13 @@ from typing import TypeVar
 
 from topstory.serving.api.errors import ApiError, Unavailable
 from topstory.serving.config.schema import Config
-from topstory.serving.fleet.batch_sender import BatchSender
+from topstory.serving.fleet.front.batch_sender import BatchSender
+from topstory.serving.fleet.front.late_decisions import LateDecisions
+from topstory.serving.fleet.front.published import PublishedView
+from topstory.serving.fleet.front.spool import Spool
+from topstory.serving.fleet.front.waiting_rows import WaitingDecision, WaitingPayoff, report_payoffs
 from topstory.serving.fleet.inbox import Inbox, NewDecision, NewPayoff, Outcome
-from topstory.serving.fleet.late_decisions import LateDecisions
 from topstory.serving.fleet.origins import is_origin
-from topstory.serving.fleet.published import PublishedView
-from topstory.serving.fleet.spool import Spool
-from topstory.serving.fleet.waiting_rows import WaitingDecision, WaitingPayoff, report_payoffs
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.group_commit import overloaded
 from topstory.serving.journal.journal import JournalError

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from topstory.serving.api.messages import Health
-from topstory.serving.fleet.published import PublishedView
-from topstory.serving.fleet.transport import DatabaseTransport
+from topstory.serving.fleet.front.published import PublishedView
+from topstory.serving.fleet.front.transport import DatabaseTransport
 from topstory.serving.http.admin_routes import PROMETHEUS
 from topstory.serving.http.asgi import header
 from topstory.serving.http.prometheus import request_metrics

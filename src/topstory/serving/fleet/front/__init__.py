@@ -1,0 +1,1 @@
+"""A front end of a fleet: answers requests, and hands in what it decided."""

@@ -1,0 +1,1 @@
+"""The learner of a fleet: who it is, what it takes from front ends, what it publishes."""
