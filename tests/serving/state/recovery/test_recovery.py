@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -194,7 +195,8 @@ def test_another_context_is_refused_without_a_snapshot_too(tmp_path: Path) -> No
 def test_a_prior_changes_at_a_record_and_a_restart_comes_to_the_same_state(tmp_path: Path) -> None:
     """120 visits: a wrong prior is weighed after 64 trials, and loses its weight."""
     path = tmp_path / "prior.safetensors"
-    some_prior(D, M).save(path)
+    prior = some_prior(D, M)
+    replace(prior, b0=10 * prior.b0).save(path)
     policy = {"name": "linucb-hybrid-prior", "prior": str(path)}
     settings = config(
         tmp_path / "data", policy=policy, traffic={"learning": 1, "deployment": 0, "uniform": 0}
