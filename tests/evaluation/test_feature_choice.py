@@ -43,9 +43,7 @@ def test_each_method_counts_by_the_policy_that_makes_most_of_it() -> None:
 
 def test_a_log_with_propensities_is_judged_off_policy_and_one_without_warns_if_it_must() -> None:
     log = mixed_log(4_000)
-    chance = np.resize(
-        np.array([0.95, 1.05], np.float32) / 8, len(log)
-    )  # such as a logger may draw from
+    chance = np.where(np.arange(len(log)) % 2, 0.95 / 8, 1.05 / 8).astype(np.float32)
     weighted = replace(log, recorded_propensity=chance, recorded_count=len(log))
     assert choose_features(weighted, ["direct"], policy="linucb-disjoint").judged_by == "off-policy"
     skewed = log[np.flatnonzero((np.asarray(log.position) == 0) | (np.arange(len(log)) % 3 == 0))]
