@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
@@ -19,8 +20,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def paged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The demo's twenty articles, on the front page."""
+    """The demo's twenty articles, on the front page; and a pool that nobody visits."""
     folder = tmp_path_factory.mktemp("paged")
-    with Served(folder, demo=True, context=6, pages={"today": True}) as service:
+    pools: dict[str, Any] = {"front": {}, "quiet": {}}
+    with Served(folder, demo=True, context=6, pools=pools, pages={"today": True}) as service:
         yield service
     assert "Traceback" not in service.errors()

@@ -18,6 +18,14 @@ LINES = """() => Object.fromEntries([...document.querySelectorAll("#chart path.l
   (line) => [line.classList[1],
     [line.getAttribute("d").split("L").length, line.hasAttribute("stroke-dasharray")]]))"""
 
+# Whether deployment's line ends clearly above the one at random: heights above the line of zero.
+CLIMBED = """() => {
+  const zero = Number(document.querySelector("#chart line.grid").getAttribute("y1"));
+  const drawn = (kind) => document.querySelector(`#chart path.${kind}`).getAttribute("d");
+  const height = (kind) => zero - Number(drawn(kind).split(" ").at(-1));
+  return height("uniform") > 0 && height("deployment") > 1.1 * height("uniform");
+}"""
+
 
 def test_deployment_climbs_away_from_stories_at_random(browser: Browser) -> None:
     """By the true chances of what was shown, without the noise of clicks; and so it is drawn."""
@@ -58,6 +66,8 @@ def test_deployment_climbs_away_from_stories_at_random(browser: Browser) -> None
         assert {name for name, (_, dotted) in lines.items() if dotted} == {"truth", "ceiling"}
         assert set(lines) == {"truth", "ceiling", "deployment", "learning", "uniform"}
         assert all(points > 2 for points, _ in lines.values())
+        # Clicks are noise: to be seen in them, the climb may take some more visits.
+        page.frames[-1].wait_for_function(CLIMBED, timeout=60_000)
         page.close()
     finally:
         process.terminate()

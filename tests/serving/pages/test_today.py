@@ -13,6 +13,12 @@ from tests.serving.processes import Served, eventually
 import topstory as ts
 from topstory.serving.api.messages import ArticleRequest, ArticleView
 
+# Whatever is animated, or would be if it changed.
+MOVING = """() => [...document.querySelectorAll("*")].filter((each) => {
+  const style = getComputedStyle(each);
+  return style.animationName !== "none" || parseFloat(style.transitionDuration) > 0;
+}).map((each) => each.id)"""
+
 
 def payoff(service: Served) -> float:
     with ts.Client(service.url, service.key, timeout=60) as client:
@@ -115,6 +121,19 @@ def test_it_fits_every_width_in_both_themes_and_does_not_move(
             page.click("[data-feature='4']")
             assert page.evaluate("document.querySelector('.strip').offsetTop") == top
             assert shifted(page) < 0.01
+
+
+def test_nothing_moves_for_those_who_asked_for_less_motion(browser: Browser, paged: Served) -> None:
+    with visiting(browser, paged, reduced_motion="no-preference") as visit:
+        page = visit.page
+        page.goto("/?as=1")
+        page.click("#why-open")
+        page.wait_for_selector("#why .why")
+        moving = page.evaluate(MOVING)
+        assert "why" in moving
+        assert "story-1" in moving
+        page.emulate_media(reduced_motion="reduce")
+        assert page.evaluate(MOVING) == []
 
 
 def test_a_stranger_cannot_pay_for_what_was_not_decided_here(paged: Served) -> None:

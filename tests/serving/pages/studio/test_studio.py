@@ -19,6 +19,7 @@ SECTIONS = ("", "/articles", "/visitors", "/policy", "/health", "/decisions")
 CLICKS = r"""[...document.querySelectorAll("#buckets tbody tr")]
   .reduce((sum, row) => sum + Number(row.cells[3].textContent.replace(/\D/g, "") || 0), 0)"""
 MARK = {"X-Topstory-Studio": "1"}
+BUSY = '{"error": {"reason": "unavailable", "message": "the learner is away"}}'
 
 
 @contextmanager
@@ -248,6 +249,60 @@ def test_a_dead_service_and_an_ended_session_are_said_and_the_first_goes_on_by_i
         page.wait_for_selector("#problems:has-text('session has ended')")
         page.click("#problems a")
         page.wait_for_selector("#sign-in")
+        visit.complaints.clear()  # Chromium's own, of requests that failed
+
+
+def test_without_traffic_the_studio_says_what_will_be_here(browser: Browser, paged: Served) -> None:
+    with visiting(browser, paged) as visit:
+        visit.sign_in(paged.reader)
+        page = visit.page
+        page.goto("/studio?pool=quiet")
+        page.wait_for_selector("#quiet:has-text('No visitor yet')")
+        assert "POST /v1/decide" in page.inner_text("#quiet")
+        assert page.inner_text("#lift-words") == "waiting for visitors"
+        page.click("#quiet a")
+        page.wait_for_selector("#recent:has-text('appears here when your site asks for it')")
+        assert page.input_value("#pool") == "quiet"
+
+
+def test_stale_numbers_are_called_so_until_the_service_is_back(
+    browser: Browser, paged: Served
+) -> None:
+    """The stream falls silent; then nobody listens; then it is refused; then it goes on."""
+    streams: list[Route] = []
+    with visiting(browser, paged) as visit:
+        visit.sign_in(paged.reader)
+        page = visit.page
+        page.clock.install()
+        state = visit.context.request.get("/studio/data/now").text()
+        page.route("**/studio/stream*", lambda route: streams.append(route))
+
+        def asked() -> Route:
+            eventually(lambda: page.evaluate("1") and streams)  # it hears of requests as it works
+            return streams.pop()
+
+        def answered(body: str) -> None:
+            asked().fulfill(content_type="text/event-stream", body=f"retry: 1\n{body}\n\n")
+
+        page.goto("/studio")
+        answered(f"data: {state}")
+        page.wait_for_selector("#link:has-text('live')")
+        shown = page.inner_text("#buckets")
+        assert page.locator("#problems p").count() == 0
+        silent = asked()
+        page.clock.fast_forward(6000)
+        page.wait_for_selector("#problems:has-text('What you see is what it said last')")
+        assert "no answer since" in page.inner_text("#link")
+        assert page.inner_text("#buckets") == shown
+
+        silent.abort("connectionrefused")
+        page.route("**/studio/data/now*", lambda route: route.fulfill(status=503, body=BUSY))
+        answered('event: refused\ndata: {"status": 503}')
+        page.wait_for_selector("#problems:has-text('the learner is away')")
+        page.unroute_all()
+        page.clock.fast_forward(2000)
+        page.wait_for_selector("#link:has-text('live')")
+        assert page.locator("#problems p").count() == 0
         visit.complaints.clear()  # Chromium's own, of requests that failed
 
 

@@ -95,7 +95,7 @@ function show(state) {
   alarms(state.alarms);
   const { value, interval, words } = state.lift;
   say($("#lift"), value === null ? "–" : change(value));
-  say($("#lift-unit"), value !== null && value < 0 ? "fewer clicks" : "more clicks");
+  say($("#lift-unit"), value === null ? "" : value < 0 ? "fewer clicks" : "more clicks");
   say($("#lift-words"), value === null ? (shows ? "too early to say" : "waiting for visitors") : words[0].toUpperCase() + words.slice(1) + (interval ? `: between ${change(interval[0])} and ${change(interval[1])}` : ""));
   $("#lift-words").dataset.words = words;
   intervalBar($("#lift-bar"), { value, interval, words: interval ? `between ${change(interval[0])} and ${change(interval[1])}` : "" });

@@ -57,39 +57,40 @@ export const cleared = () => $("#problems").replaceChildren();
 export function live(show) {
   let heard = Date.now();
   let source;
+  function hear(state) {
+    heard = Date.now();
+    link("good", "live");
+    cleared();
+    show(state);
+    shown();
+  }
   function connect() {
+    source?.close();
     source = new EventSource(inPool("/studio/stream"));
-    source.onmessage = (event) => {
-      heard = Date.now();
-      link("good", "live");
-      cleared();
-      show(JSON.parse(event.data));
+    source.onmessage = (event) => hear(JSON.parse(event.data));
+    source.addEventListener("refused", askInstead);
+    // The browser tries again by itself, but gives up after an answer that is no stream.
+    source.onerror = () => source.readyState === EventSource.CLOSED && askInstead();
+  }
+  // An ordinary request has the state, or says in words why there is none.
+  async function askInstead() {
+    source.close();
+    try {
+      hear(await get("/studio/data/now"));
+    } catch (error) {
       shown();
-    };
-    source.addEventListener("refused", (event) => {
-      source.close();
-      if (JSON.parse(event.data).status === 401) signInAgain();
-    });
-    source.onerror = async () => {
-      if (source.readyState !== EventSource.CLOSED) return;
-      // The browser gives up after an answer that is no stream: find out which, and try again.
-      try {
-        await get("/studio/data/now");
-      } catch (error) {
-        shown();
-        if (error.status === 401) return;
-      }
-      setTimeout(connect, 2000);
-    };
+      if (error.status === 401) return;
+      link("bad", "no answer");
+      failed(error);
+    }
+    setTimeout(connect, 2000);
   }
   connect();
   setInterval(() => {
-    const age = (Date.now() - heard) / 1000;
-    if ($("#link").dataset.state === "bad" && source.readyState === EventSource.CLOSED) return;
-    if (age > 5) {
-      link("bad", `no answer for ${Math.round(age)} s`);
-      $("#problems").replaceChildren(h("p", { class: "banner" }, "The service does not answer. What you see is what it said last; this page goes on by itself when it is back."));
-    }
+    // Once, not every second: a screen reader says it each time.
+    if (document.hidden || $("#link").dataset.state === "bad" || Date.now() - heard < 5000) return;
+    link("bad", `no answer since ${new Date(heard).toLocaleTimeString("en", { hour12: false })}`);
+    failed(new Refused(0, "stale", "The service does not answer. What you see is what it said last; this page goes on by itself when it is back."));
   }, 1000);
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) source.close();
