@@ -22,12 +22,17 @@ from topstory.events.formats.mapped.parser import (
     NO_SHOWN,
     NO_TIME,
     NONE_LIVE,
+    NOT_A_PAYOFF,
     NOT_A_TIME,
     NOT_LIVE,
 )
 from topstory.events.formats.mapped.reader import SAME_EVENT
 from topstory.events.formats.mapped.suggestion import suggest_mapping
-from topstory.events.formats.pipeline.validation import SHOWN_NOT_IN_POOL
+from topstory.events.formats.pipeline.validation import (
+    BAD_PAYOFF,
+    BAD_PROPENSITY,
+    SHOWN_NOT_IN_POOL,
+)
 from topstory.events.formats.source_files import SORTED
 
 ROWS: list[dict[str, Any]] = [
@@ -108,6 +113,9 @@ def test_what_cannot_be_read_in_a_profile_is_missing_and_counted(tmp_path: Path)
         "user field 'since' is not a date here: taken as missing": 1,
     }
     assert report.first["user field 'age' is not a number here: taken as missing"].line == 5
+    mapping = MAPPING | {"user": {"years": {"column": "age", "kind": "number"}}}
+    report = import_log("csv", write(tmp_path, "csv", ROWS), tmp_path / "log", map=mapping)
+    assert "column 'age': user field 'years' is not a number here: taken as missing" in report.noted
 
 
 def test_a_visitor_whose_profile_changes_stays_one_visitor(tmp_path: Path) -> None:
@@ -141,21 +149,30 @@ def test_a_bad_row_does_not_make_the_good_one_with_its_id_a_repeat(tmp_path: Pat
     [
         ({"ts": ""}, NO_TIME),
         ({"ts": "soon"}, NOT_A_TIME),
+        ({"ts": "0000-01-01"}, NOT_A_TIME),
         ({"item": "NULL"}, NO_SHOWN),
         ({"item": "z"}, SHOWN_NOT_IN_POOL),
         ({"offered": ""}, NO_CANDIDATES),
         ({"offered": ",,"}, NO_CANDIDATES),
-        ({"click": "maybe"}, NO_PAYOFF),
+        ({"click": "maybe"}, NOT_A_PAYOFF),
+        ({"click": "inf"}, NOT_A_PAYOFF),
+        ({"click": "1e300"}, BAD_PAYOFF),
         ({"click": ""}, NO_PAYOFF),
+        ({"p": "2"}, BAD_PROPENSITY),
+        ({"p": "often"}, BAD_PROPENSITY),
     ],
 )
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
-def test_what_is_no_event_is_skipped_with_its_reason_and_place(
+def test_what_is_no_event_is_skipped_with_its_reason_column_and_place(
     format: str, change: dict[str, str], reason: str, tmp_path: Path
 ) -> None:
-    rows = [*ROWS[:2], ROWS[2] | change, ROWS[3]]
+    rows = [row | {"p": "0.5"} for row in ROWS]
+    rows[2] |= change
     file = write(tmp_path, format, rows)
-    report = import_log(format, file, tmp_path / "log", map=MAPPING, max_bad=0.5)
+    mapping = MAPPING | {"propensity": "p"}
+    report = import_log(format, file, tmp_path / "log", map=mapping, max_bad=0.5)
+    (column,) = change
+    reason = f"column {column!r}: {reason}"
     assert (report.events, report.skipped) == (3, {reason: 1})
     assert report.first[reason].line == {"csv": 4, "jsonl": 3, "parquet": 3}[format]
     ids = EventLog.read(tmp_path / "log").article_ids
@@ -213,7 +230,9 @@ def test_a_payoff_is_a_column_or_a_small_expression(
     assert EventLog.read(out).payoff.tolist() == values
     if payoff != "click" and "`" not in payoff:  # without missing_payoff, the third has none
         report = import_log("csv", file, out, map=MAPPING, payoff=payoff, max_bad=1)
-        assert report.skipped == {NO_PAYOFF: 1}
+        (reason,) = report.skipped
+        assert reason in {f"column {name!r}: {NO_PAYOFF}" for name in ("dwell", "bought", "kind")}
+        assert reason.split("'")[1] in payoff
 
 
 @pytest.mark.parametrize(
@@ -327,7 +346,7 @@ def test_candidates_can_be_the_articles_that_were_live(tmp_path: Path) -> None:
     ]
     file = write(tmp_path, "csv", rows)
     report = import_log("csv", file, tmp_path / "log", map=dated(tmp_path, given), max_bad=0.5)
-    assert report.skipped == {NOT_LIVE: 1, NONE_LIVE: 1}
+    assert report.skipped == {f"column 'item': {NOT_LIVE}": 1, f"column 'ts': {NONE_LIVE}": 1}
     log = EventLog.read(tmp_path / "log")
     assert [event.pool for event in log] == [("a", "b"), ("b",), ("b", "c"), ("b", "c")]
 
@@ -339,7 +358,7 @@ def test_an_article_without_an_end_can_be_live_for_some_hours(tmp_path: Path) ->
     }  # fmt: skip
     file = write(tmp_path, "csv", ROWS[2:])
     report = import_log("csv", file, tmp_path / "log", map=dated(tmp_path, given), max_bad=0.5)
-    assert report.skipped == {NOT_LIVE: 1}  # b is gone since 10:00
+    assert report.skipped == {f"column 'item': {NOT_LIVE}": 1}  # b is gone since 10:00
     assert EventLog.read(tmp_path / "log")[0].pool == ("c",)
 
 

@@ -26,7 +26,11 @@ from topstory.events.formats.mapped.mapping import ColumnMapping
 from topstory.events.formats.mapped.moments import column_moments
 from topstory.events.formats.mapped.people import People
 from topstory.events.formats.pipeline.validation import (
+    BAD_PAYOFF,
+    BAD_PROPENSITY,
+    BAD_TIME,
     NOT_IN_POOL,
+    SHOWN_NOT_IN_POOL,
     ParsedRows,
     ValidEvents,
     rejected_rows,
@@ -42,9 +46,10 @@ NO_SHOWN = "the shown article is missing"
 NO_TIME = "the timestamp is missing"
 NOT_A_TIME = "the timestamp cannot be read as a time"
 LISTED_TWICE = "the candidates list an article twice: it counts once"
-NO_PAYOFF = (
-    "the payoff is missing, or not a number: where that means nothing was paid, set "
-    "missing_payoff = 0"
+NO_PAYOFF = "the payoff is missing: where that means nothing was paid, set missing_payoff = 0"
+NOT_A_PAYOFF = (
+    "the payoff is not a finite number; where it is a word, compare it, as in "
+    "payoff = 'kind == \"click\"'"
 )
 
 
@@ -65,6 +70,13 @@ class MappedParser:
                 *(field.column for field in mapping.user.values() if field.kind == "number"),
             ]
         )
+        self._reworded = {
+            SHOWN_NOT_IN_POOL: in_columns(SHOWN_NOT_IN_POOL, mapping.shown),
+            BAD_PAYOFF: in_columns(BAD_PAYOFF, *self._payoff.columns),
+            BAD_PROPENSITY: in_columns(BAD_PROPENSITY, mapping.propensity or ""),
+        }
+        if mapping.timestamp is not None:
+            self._reworded[BAD_TIME] = in_columns(BAD_TIME, mapping.timestamp.column)
         identified = mapping.visitor is not None or mapping.user
         self.people = People(mapping.user) if identified else None
 
@@ -95,6 +107,8 @@ class MappedParser:
             column = part.columns[field.column].take(wanted)
             columns[name], unreadable = typed_field(column, field, self._missing)
             remark = f"user field {name!r} is not a {field.kind} here: taken as missing"
+            if field.column != name:
+                remark = in_columns(remark, field.column)
             self._note(unreadable, remark, path, part, rows)
         visitor = None
         if mapping.visitor is not None:
@@ -106,27 +120,27 @@ class MappedParser:
         rejected = list(part.rejected)
         bad = np.zeros(len(lines), bool)
 
-        def reject(mask: Mask, reason: str) -> None:
+        def reject(mask: Mask, reason: str, column: str) -> None:
+            reason = in_columns(reason, column)
             rejected.extend(rejected_rows(mask & ~bad, reason, lines, part.text))
             bad[mask] = True
 
         micros = None
         if mapping.timestamp is not None:
-            column = columns[mapping.timestamp.column]
-            micros = column_moments(column, mapping.timestamp.format)
+            name = mapping.timestamp.column
+            micros = column_moments(columns[name], mapping.timestamp.format)
             unknown = micros == INVALID_TIME
-            if unknown.any():
-                there = np.zeros(len(lines), bool)
-                some = np.flatnonzero(unknown)
-                codes, values = texts(column.take(pa.array(some)), self._missing)
-                there[some] = np.array([value is not None for value in values])[codes]
-                reject(unknown & ~there, NO_TIME)
-                reject(unknown & there, NOT_A_TIME)
+            reject(self._absent(columns[name], unknown), NO_TIME, name)
+            reject(unknown, NOT_A_TIME, name)
         shown = texts(columns[mapping.shown], self._missing)
-        reject(np.array([value is None for value in shown.values])[shown.codes], NO_SHOWN)
+        no_shown = np.array([value is None for value in shown.values])[shown.codes]
+        reject(no_shown, NO_SHOWN, mapping.shown)
         pools = self._pools(columns, micros)
         empty = (pools.table.sizes == 0)[pools.pool]
-        reject(empty, NO_CANDIDATES if mapping.candidates is not None else NONE_LIVE)
+        if mapping.candidates is not None:
+            reject(empty, NO_CANDIDATES, mapping.candidates.column)
+        elif mapping.timestamp is not None:
+            reject(empty, NONE_LIVE, mapping.timestamp.column)
         index = np.array([self.articles.known(value) for value in shown.values], np.int32)
         article = index[shown.codes]
         table = self.articles.table()
@@ -135,9 +149,13 @@ class MappedParser:
         )
         position = np.where(article < 0, NOT_IN_POOL, position).astype(np.int32)
         if self._live is not None:
-            reject(position < 0, NOT_LIVE)
-        payoff = self._paid(part)
-        reject(~np.isfinite(payoff), NO_PAYOFF)
+            reject(position < 0, NOT_LIVE, mapping.shown)
+        row = self._payoff_columns(part)
+        payoff = self._payoff.evaluate(row, len(lines))
+        for name in self._payoff.columns:
+            unpaid = _unusable(row, name) & ~np.isfinite(payoff) & ~bad
+            reject(self._absent(columns[name], unpaid), NO_PAYOFF, name)
+            reject(unpaid, NOT_A_PAYOFF, name)
         good = np.flatnonzero(~bad)
         self._note(pools.repeated[good], LISTED_TWICE, path, part, good)
         self._note(pools.unlisted[good], NOT_LISTED, path, part, good)
@@ -157,7 +175,17 @@ class MappedParser:
             rejected=rejected,
             text=lambda i: part.text(int(good[i])),
             blank=blank,
+            reworded=self._reworded,
         )
+
+    def _absent(self, column: Any, mask: Mask) -> Mask:
+        """Where, of the rows of a mask, the column has no value."""
+        absent = np.zeros(len(mask), bool)
+        if mask.any():
+            some = np.flatnonzero(mask)
+            codes, values = texts(column.take(pa.array(some)), self._missing)
+            absent[some] = np.array([value is None for value in values])[codes]
+        return absent
 
     def _pools(self, columns: dict[str, Any], micros: Any) -> Pools:
         spec = self._mapping.candidates
@@ -166,7 +194,7 @@ class MappedParser:
             return self._live.at(micros)
         return listed_pools(columns[spec.column], spec, self.articles, self._missing)
 
-    def _paid(self, part: TablePart) -> Any:
+    def _payoff_columns(self, part: TablePart) -> Row:
         default = self._mapping.missing_payoff
         values: dict[str, Any] = {}
         words: dict[str, tuple[Any, list[str | None]]] = {}
@@ -183,7 +211,7 @@ class MappedParser:
                 codes,
                 ["" if text is None and default is not None else text for text in texts_],
             )
-        return self._payoff.evaluate(Row(values, words), len(part.lines))
+        return Row(values, words)
 
     def _propensity(self, part: TablePart, pools: Pools, good: Any) -> tuple[Any, Any]:
         if self._mapping.propensity is None:
@@ -201,3 +229,24 @@ class MappedParser:
             self._faults.note(
                 remark, str(path), int(part.lines[first]), part.text(first), int(mask.sum())
             )
+
+
+def in_columns(reason: str, *columns: str) -> str:
+    """The reason with the columns that it is about.
+
+    >>> in_columns("the timestamp is missing", "ts")
+    "column 'ts': the timestamp is missing"
+    """
+    names = ", ".join(map(repr, columns))
+    return f"column{'s' * (len(columns) > 1)} {names}: {reason}" if columns else reason
+
+
+def _unusable(row: Row, name: str) -> Any:
+    """(n,) where a column of the payoff has no value that the expression can take."""
+    unusable: Any = np.bool_(False)
+    if name in row.numbers:
+        unusable = ~np.isfinite(row.numbers[name])
+    if name in row.texts:
+        codes, meaning = row.texts[name]
+        unusable = unusable | np.array([text is None for text in meaning])[codes]
+    return unusable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -62,6 +62,7 @@ class ParsedRows:
     rejected: list[RejectedRow] = field(default_factory=list)
     text: Callable[[int], bytes | str] = lambda _: ""  # of row i, shown if it is bad
     blank: Mask | None = None  # (n,) rows without a propensity; None: all or none of them
+    reworded: Mapping[str, str] = field(default_factory=dict)  # a reason -> with its column
 
 
 class ValidEvents(NamedTuple):
@@ -187,7 +188,8 @@ def _reject(
     rejected = list(rows.rejected)
     bad = np.zeros(len(rows.pool), bool)
     for reason, mask in checks:
-        rejected += rejected_rows(mask & ~bad, reason, rows.lines, rows.text)
+        worded = rows.reworded.get(reason, reason)
+        rejected += rejected_rows(mask & ~bad, worded, rows.lines, rows.text)
         bad |= mask
     report_rejected(rejected, rows.file, faults)
     return np.flatnonzero(~bad)
