@@ -250,3 +250,24 @@ def test_bad_numbers_are_named(make: object, message: str) -> None:
     assert callable(make)
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("optimistic", [False, True])
+@pytest.mark.parametrize(
+    ("estimates", "widths"),
+    [
+        ([1e9, 1e9, 0.0], [1.0, 1e-12, 1e-12]),
+        ([4e-7, -1e-60], [1e-26, 2e-20]),
+        ([4e33, 1e6], [1e14, 1e20]),
+        ([0.0, 0.0], [5e-324, 5e-324]),
+    ],
+)
+def test_scores_surer_than_their_last_digit_have_chances_that_add_up(
+    optimistic: bool, estimates: list[float], widths: list[float]
+) -> None:
+    found = ts.Thompson(1.0, optimistic).probabilities(estimates, widths)
+    assert found.sum() == pytest.approx(1.0)
+    rivals = [j for j, each in enumerate(estimates) if each == max(estimates)]
+    assert found[rivals].sum() == pytest.approx(1.0)  # no other comes near
+    if not optimistic:
+        assert found[rivals] == pytest.approx(1 / len(rivals))

@@ -10,7 +10,7 @@ import pytest
 
 import topstory as ts
 from topstory.kernels.buckets import LEARNING
-from topstory.models.input_range import MAX_MAGNITUDE
+from topstory.models.input_range import MAX_MAGNITUDE, MAX_RIDGE, MIN_RIDGE
 from topstory.policies.policy import Policy
 from topstory.serving.api.errors import ApiError
 from topstory.serving.config.limits import LimitsConfig
@@ -98,6 +98,31 @@ def test_what_the_service_takes_is_within_what_models_take() -> None:
 def test_a_ridge_out_of_range_is_refused(name: str, ridge: float) -> None:
     with pytest.raises(ValueError, match=r"ridge must be from 1e-12 to 1e\+12 .*got"):
         ts.policy(name, ridge=ridge)
+
+
+@pytest.mark.parametrize("name", [*LINEAR, "lints-disjoint", "lints-hybrid"])
+@pytest.mark.parametrize("ridge", [MIN_RIDGE, 1e-6, 1.0, 1e6, MAX_RIDGE])
+def test_no_score_is_nan_at_the_ends_of_what_is_accepted(name: str, ridge: float) -> None:
+    """Contexts, features and payoffs at both ends, in any order: scores, replay and a batch."""
+    ends = [0.0, 5e-324, 1e-20, 1e-6, 1.0, 1e6, MAX_MAGNITUDE, -MAX_MAGNITUDE]
+    random = np.random.default_rng(7)
+    policy = ts.policy(name, ridge=ridge)
+    for article in POOL:
+        policy.add_article(article, random.choice(ends, 2))
+    users = random.choice(ends, (200, 3))
+    for user in users:
+        chosen = policy.choose(user, POOL).article
+        policy.learn(user, chosen, float(random.choice(ends)))
+        for found in (policy.estimates(user, POOL), policy.widths(user, POOL)):
+            assert np.isfinite(found).all()
+        assert not np.isnan(policy.scores(user, POOL)).any()
+        assert policy.probabilities(user, POOL).sum() == pytest.approx(1.0)
+    assert np.isfinite(policy.estimates_all(users, POOL)).all()
+    logged = users.astype(np.float32) * np.float32(0.99)  # 1e20 rounds to more
+    shown = random.choice(POOL, len(users))
+    log = ts.EventLog.from_arrays(logged, [POOL], [0] * len(users), shown, [0, 1] * 100)
+    result = ts.replay(ts.policy(name, ridge=ridge), log)
+    assert 0 < result.learning.trials < len(log)  # a NaN would match every event
 
 
 @pytest.mark.parametrize("name", ["ucb", "ucb-seg", "linucb-disjoint", "linucb-hybrid"])

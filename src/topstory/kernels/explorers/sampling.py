@@ -121,14 +121,24 @@ def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, w
     widest = 0.0
     for j in range(count):
         widest = max(widest, widths[j])
-    if rule.alpha == 0.0 or widest == 0.0 or np.isinf(widest):
+    if rule.alpha == 0.0 or np.isinf(widest) or rule.alpha * widest == 0.0:
         # No chance: the best estimates, or the articles of which nothing is known.
         unseen = rule.alpha > 0.0 and np.isinf(widest)
         equal_shares(estimates, widths, unseen, out)
         return
+    # Distances from the leader, in units of the widest spread: a spread of 1e-20 beside an estimate
+    # of 1 is then a number of a usual size, and not lost in rounding.
+    scale, lead, leader = rule.alpha * widest, -np.inf, 0
     for j in range(count):
-        work[j] = rule.alpha * max(widths[j], _LEAST_SPREAD * widest)
-    win_chances(estimates, work[:count], rule.optimistic, out, work[count:])
+        surely = estimates[j] - (0.0 if rule.optimistic else _REACH * rule.alpha * widths[j])
+        if surely > lead:
+            lead, leader = surely, j
+    best = estimates[leader]
+    for j in range(count):
+        work[j] = max(widths[j] / widest, _LEAST_SPREAD)
+        level = rule.optimistic and comparable(estimates[j]) == comparable(best)
+        work[count + j] = 0.0 if level else (estimates[j] - best) / scale
+    win_chances(work[count : 2 * count], work[:count], rule.optimistic, out, work[2 * count :])
 
 
 @inlined
