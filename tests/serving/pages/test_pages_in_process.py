@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from tests.serving.pages.in_process import MARK, Site, site
@@ -11,6 +13,7 @@ from topstory.serving.api.endpoints import ROLES
 from topstory.serving.pages.assets import ASSETS, address
 from topstory.serving.pages.rendering import POLICY
 from topstory.serving.pages.studio.studio import SECTIONS
+from topstory.serving.security import sessions
 
 DATA = ("now", "articles", "visitors", "policy", "what-if", "health", "recent")
 NASTY = "<script>alert('x')</script>&\"quoted\""
@@ -81,6 +84,21 @@ def test_a_session_is_a_strict_cookie_that_scripts_cannot_read(demo: Site) -> No
     forged = demo.get("/studio", session="topstory_studio=forged")
     assert forged.status_code == 401
     assert demo.get("/studio", session='topstory_studio="a\\"; =;').status_code == 401
+
+
+def test_an_expired_session_is_called_so_and_leads_back_to_the_page_asked_for(
+    demo: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, path = demo.sign_in("read"), "/studio/health?pool=front"
+    assert "Your session has ended" not in demo.get(path).text
+    later = time.time() + demo.service.config.pages.session_hours * 3600 + 1
+    monkeypatch.setattr(sessions, "time", SimpleNamespace(time=lambda: later))
+    page = demo.get(path, session=session)
+    assert page.status_code == 401
+    assert "Your session has ended" in page.text
+    assert f'data-wanted="{path}"' in page.text
+    asked = demo.get("/studio/data/now", session=session)
+    assert (asked.status_code, asked.json()["error"]["reason"]) == (401, "session_expired")
 
 
 # -- edits through the studio --

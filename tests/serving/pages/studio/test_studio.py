@@ -254,9 +254,7 @@ def test_a_dead_service_and_an_ended_session_are_said_and_the_first_goes_on_by_i
 
 def test_without_traffic_the_studio_says_what_will_be_here(browser: Browser, paged: Served) -> None:
     with visiting(browser, paged) as visit:
-        visit.sign_in(paged.reader)
-        page = visit.page
-        page.goto("/studio?pool=quiet")
+        page = visit.sign_in(paged.reader, "/studio?pool=quiet")
         page.wait_for_selector("#quiet:has-text('No visitor yet')")
         assert "POST /v1/decide" in page.inner_text("#quiet")
         assert page.inner_text("#lift-words") == "waiting for visitors"

@@ -85,7 +85,9 @@ class Studio:
             key = self._keys.recognise(_authorization(request))
         except ApiError as error:
             expired = error.reason == "session_expired"
-            return page("sign_in.html.j2", 401, expired=expired, wanted=request.url.path)
+            query = request.url.query
+            wanted = f"{request.url.path}?{query}" if query else request.url.path
+            return page("sign_in.html.j2", 401, expired=expired, wanted=wanted)
         if "read" not in key.roles:
             return page("no_access.html.j2", 403, key=key.name)
         pool = self._pool(request)
