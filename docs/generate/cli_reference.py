@@ -15,7 +15,7 @@ from topstory.cli.reports.choose import ChoiceReport
 from topstory.cli.reports.evaluate import EvaluationReport, QuantityReport, ValueReport
 from topstory.cli.reports.export import ExportReport
 from topstory.cli.reports.features import AppliedReport
-from topstory.cli.reports.plan import ExplorationReport, PlanReport
+from topstory.cli.reports.plan import PlanOption, PlanReport
 from topstory.cli.reports.prior import PriorReport
 from topstory.cli.reports.propensities import (
     CalibrationReport,
@@ -24,6 +24,7 @@ from topstory.cli.reports.propensities import (
 )
 from topstory.cli.reports.replay import (
     BucketReport,
+    ExplorationReport,
     LiftReport,
     PolicyReport,
     ReplayReport,
@@ -269,8 +270,8 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     "replay": (
         INTERVALS + " With `--estimator dr-ns` the document is `LearningReports`.",
         (
-            *(ReplayReport, PolicyReport, BucketReport, LiftReport, UniformityReport, WarmReport),
-            SavedReport,
+            *(ReplayReport, PolicyReport, BucketReport, LiftReport, ExplorationReport),
+            *(UniformityReport, WarmReport, SavedReport),
         ),
     ),
     "split": ("", (SplitReport, PartReport)),
@@ -282,7 +283,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     "prior": ("", (PriorReport,)),
     "train": (INTERVALS, (TrainReport, HeldOutReport, HeldOutBucket)),
     "evaluate": (INTERVALS, (EvaluationReport, ValueReport, QuantityReport)),
-    "plan": ("", (PlanReport, ExplorationReport)),
+    "plan": ("", (PlanReport, PlanOption)),
     "propensities": ("", (PropensityReport, CalibrationReport, OverlapReport)),
     "choose": ("The evaluation is as `evaluate` prints it.", (ChoiceReport,)),
     "inspect": (

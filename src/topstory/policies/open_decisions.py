@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-MOST = 100_000  # decisions that are remembered
+MAX_REMEMBERED = 100_000  # decisions that are remembered
 
 Made = TypeVar("Made")
 
@@ -30,7 +30,7 @@ class OpenDecisions(Generic[Made]):
         key = _key(user, article)
         self._made.pop(key, None)
         self._made[key] = made
-        if len(self._made) > MOST:
+        if len(self._made) > MAX_REMEMBERED:
             self._made.popitem(last=False)
 
     def take(self, user: npt.ArrayLike, article: str) -> Made | None:

@@ -8,7 +8,7 @@ from topstory.policies.registry import SYMBOLS
 from topstory.report.records import Cell, Number
 
 NO_VALUE = "–"
-MOST_LIFT = 10.0  # that is written as a number: beyond ten times as much, that it is more
+MAX_LIFT = 10.0  # that is written as a number: beyond ten times as much, that it is more
 
 
 def worded(text: str, binary: bool) -> str:
@@ -40,8 +40,8 @@ def percent(value: float | None) -> str:
     """
     if value is None:
         return NO_VALUE
-    if value > MOST_LIFT:
-        return f"> {100 * MOST_LIFT:,.0f}%"
+    if value > MAX_LIFT:
+        return f"> {100 * MAX_LIFT:,.0f}%"
     rounded = round(100 * value, 1)
     return f"{rounded:.1f}%".replace("-", "−") if rounded else "0%"
 

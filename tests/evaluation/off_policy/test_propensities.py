@@ -11,8 +11,8 @@ import pytest
 
 import topstory as ts
 from topstory.evaluation.off_policy.propensities.calibration import CalibrationTable, Curves
-from topstory.evaluation.off_policy.propensities.counts import Counts
-from topstory.evaluation.off_policy.propensities.logistic import Logistic
+from topstory.evaluation.off_policy.propensities.counts import CountedShares
+from topstory.evaluation.off_policy.propensities.logistic import LogisticShares
 from topstory.evaluation.off_policy.propensities.show_model import Parts, parts_of
 from topstory.evaluation.off_policy.weighting.targets import plain_room
 from topstory.events.folder.append import Appender
@@ -135,8 +135,10 @@ def test_counts_follow_shares_that_change_by_the_hour() -> None:
     assert np.abs(found.log.propensity - true).mean() < 0.02
 
 
-@pytest.mark.parametrize("model", [Counts, Logistic])
-def test_an_estimate_never_comes_from_the_event_itself(model: type[Counts | Logistic]) -> None:
+@pytest.mark.parametrize("model", [CountedShares, LogisticShares])
+def test_an_estimate_never_comes_from_the_event_itself(
+    model: type[CountedShares | LogisticShares],
+) -> None:
     """Whatever the events of a fold showed, their chances are the same."""
     log = Site(400).log
     parts = parts_of(log, 4)
@@ -159,7 +161,7 @@ def test_events_of_one_visitor_are_in_one_fold() -> None:
 def test_counts_equal_their_plain_twin() -> None:
     log = Site(300).log
     parts = Parts((np.arange(300) // 100).astype(np.int32), 3, (np.arange(300) % 5).astype("u1"), 5)
-    begins, found = Counts(log, parts).all(0, 300)
+    begins, found = CountedShares(log, parts).all(0, 300)
     for t in (0, 137, 299):
         others = (log.pool == log.pool[t]) & (parts.fold != parts.fold[t])
         usual = np.array([1 + (log.position[others] == i).sum() for i in range(SIZE)], float)

@@ -9,7 +9,7 @@ from struct import pack
 import psycopg
 import pytest
 
-from topstory.serving.fleet.inbox import Batch, Inbox, NewDecision, NewPayoff, Outcome
+from topstory.serving.fleet.inbox import Batch, BatchOutcome, Inbox, NewDecision, NewPayoff
 from topstory.serving.fleet.origins import origin_of
 from topstory.serving.journal.journal import JournalError
 from topstory.serving.journal.postgres.fleet_tables import (
@@ -51,11 +51,11 @@ class Node:
         self.id = self.inbox.new_node("test")
         self.number = 0
 
-    def hand_in(self, *rows: NewDecision | NewPayoff, at: int = 5_000) -> Outcome:
+    def hand_in(self, *rows: NewDecision | NewPayoff, at: int = 5_000) -> BatchOutcome:
         self.number += 1
         return self.again(*rows, at=at)
 
-    def again(self, *rows: NewDecision | NewPayoff, at: int = 5_000) -> Outcome:
+    def again(self, *rows: NewDecision | NewPayoff, at: int = 5_000) -> BatchOutcome:
         made = [row for row in rows if isinstance(row, NewDecision)]
         paid = [row for row in rows if isinstance(row, NewPayoff)]
         return self.inbox.hand_in(self.id, Batch(self.number, at, at - WINDOW, made, paid))
@@ -161,7 +161,7 @@ def test_a_payoff_counts_once_through_whichever_node(nodes: list[Node]) -> None:
 def test_what_both_nodes_send_at_once_is_taken_once(nodes: list[Node]) -> None:
     made = nodes[0].hand_in(*[decision() for _ in range(50)])
     paid = [payoff(made.first + place) for place in range(50)]
-    outcomes: list[Outcome] = []
+    outcomes: list[BatchOutcome] = []
 
     def send(node: Node, rows: list[NewPayoff]) -> None:
         outcomes.append(node.hand_in(*rows))

@@ -16,7 +16,7 @@ from tests.serving.service.test_service import USER
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import DecideRequest, FeedbackRequest
 from topstory.serving.fleet.front.process import Front
-from topstory.serving.fleet.learner.candidate import Candidate
+from topstory.serving.fleet.learner.candidate import LearnerCandidate
 from topstory.serving.journal.connect import own_journal
 from topstory.serving.journal.journal import JournalError
 from topstory.serving.journal.postgres.journal import PostgresJournal
@@ -74,7 +74,7 @@ def test_a_learner_waits_for_a_service_of_the_version_before(tmp_path: Path, url
     old = own_journal(settings)
     make_version_2(url)
     stop, found = threading.Event(), []
-    candidate = Candidate(settings, stop)
+    candidate = LearnerCandidate(settings, stop)
     waiting = threading.Thread(target=lambda: found.append(candidate.wait()))
     waiting.start()
     waiting.join(0.5)

@@ -17,7 +17,7 @@ from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import Acknowledged, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.config.schema import Config
 from topstory.serving.fleet.front.process import Front
-from topstory.serving.fleet.learner.candidate import Candidate
+from topstory.serving.fleet.learner.candidate import LearnerCandidate
 from topstory.serving.fleet.learner.process import learn_for_a_term
 from topstory.serving.journal.connect import journal_of
 from topstory.serving.journal.journal import JournalError, JournalLost
@@ -39,7 +39,7 @@ def fleet_config(folder: Path, url: str, **overrides: Any) -> Config:
 def learning(settings: Config) -> Iterator[PostgresJournal]:
     """A learner, until the end of this."""
     stop = threading.Event()
-    candidate = Candidate(settings, stop)
+    candidate = LearnerCandidate(settings, stop)
     journal = candidate.wait()
     assert journal is not None
 

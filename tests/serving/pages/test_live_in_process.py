@@ -17,7 +17,7 @@ from tests.serving.pages.in_process import SITE, Site
 from topstory.events.simulator import TodayModule
 from topstory.serving.config.schema import Config
 from topstory.serving.live import demo as live
-from topstory.serving.live.visitors import Page, Visitors
+from topstory.serving.live.visitors import Page, SimulatedVisitors
 from topstory.serving.pages.studio.simulation import FIRST_RATE
 
 
@@ -29,7 +29,7 @@ def world() -> TodayModule:
 def test_visitors_click_as_often_as_the_true_chances_say(world: TodayModule) -> None:
     """By 20000 shows of one article; 4.5 standard errors: wrong once in 150000 seeds."""
     page = Page(world)
-    visitors = Visitors(world, page, seed=1)
+    visitors = SimulatedVisitors(world, page, seed=1)
     numbers, asked = visitors.arrive(20_000)
     assert all(sum(each["user"][:-1]) == pytest.approx(1.0, abs=1e-3) for each in asked[:100])
     first = page.pool[0].id
@@ -47,7 +47,7 @@ def test_visitors_click_as_often_as_the_true_chances_say(world: TodayModule) -> 
 
 
 def test_a_refused_visitor_and_an_article_that_left_count_for_nothing(world: TodayModule) -> None:
-    visitors = Visitors(world, Page(world), seed=1)
+    visitors = SimulatedVisitors(world, Page(world), seed=1)
     numbers, _ = visitors.arrive(2)
     assert visitors.click(numbers, [{"error": {}}, {"article": "left", "bucket": "uniform"}]) == []
     assert visitors.truth()["visits"] == 0

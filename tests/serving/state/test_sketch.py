@@ -73,7 +73,7 @@ def test_one_inspection_at_a_time_and_none_if_nothing_happened(
     begun: list[int] = []
     read = inspection._read
 
-    def counted(sketch: StateSketch) -> inspection.Inspection:
+    def counted(sketch: StateSketch) -> inspection.StateInspection:
         begun.append(sketch.number)
         return read(sketch)
 

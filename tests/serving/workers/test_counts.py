@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from topstory.serving.http.request_counts import RequestCounts
-from topstory.serving.workers.counts import Counts, add
+from topstory.serving.workers.counts import UnreportedCounts, add
 
 
 def test_what_a_worker_has_reported_it_does_not_report_again() -> None:
@@ -16,7 +16,7 @@ def test_what_a_worker_has_reported_it_does_not_report_again() -> None:
     theirs, ours = RequestCounts(), RequestCounts()
     theirs.count("/v1/decide", 200, 0.002)
     found = [{"context": 1}, {}, {}]
-    counts = Counts(theirs, view, features, lambda: found.pop(0))
+    counts = UnreportedCounts(theirs, view, features, lambda: found.pop(0))
     first, second = counts.taken(), counts.taken()
     assert (first.torn_reads, second.torn_reads) == (3, 0)
     add(first, ours)

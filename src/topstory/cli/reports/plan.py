@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from topstory.evaluation import Plan
 
 
-class ExplorationReport(msgspec.Struct, frozen=True):
+class PlanOption(msgspec.Struct, frozen=True):
     """One way to see the lift."""
 
     share: Annotated[float, Meta(description="of visitors who are shown an article at random")]
@@ -37,7 +37,7 @@ class PlanReport(msgspec.Struct, frozen=True):
         float, Meta(description="as many events tell as much as an independent one")
     ]
     visits_per_day: float | None
-    options: tuple[ExplorationReport, ...]
+    options: tuple[PlanOption, ...]
 
 
 def plan_report(log: str, found: Plan) -> PlanReport:
@@ -53,7 +53,7 @@ def plan_report(log: str, found: Plan) -> PlanReport:
         design_effect=found.design_effect,
         visits_per_day=found.visits_per_day,
         options=tuple(
-            ExplorationReport(each.share, each.visits, each.days, each.cost, each.cost_share)
+            PlanOption(each.share, each.visits, each.days, each.cost, each.cost_share)
             for each in found.options
         ),
     )

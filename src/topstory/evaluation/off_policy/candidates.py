@@ -18,7 +18,7 @@ Given = str | Policy | FixedPolicy
 Progress = Callable[[str, float, float], object]
 
 
-class Candidates(NamedTuple):
+class FixedPolicies(NamedTuple):
     """Fixed policies by name, and the part of the log that none of those trained here has seen."""
 
     policies: dict[str, Policy | FixedPolicy]
@@ -60,7 +60,7 @@ def candidates(
     seed: int,
     parameters: Mapping[str, Any],
     progress: Progress | None = None,
-) -> Candidates:
+) -> FixedPolicies:
     """The policies, those given by name trained on the first `train_share` of the log."""
     called = [each for each in given.values() if isinstance(each, str)]
     assigned = assign_parameters(called, parameters) if called else {}
@@ -79,7 +79,7 @@ def candidates(
             raise ValueError(f"{name} knows the log that is to judge it; replay shows its value")
     learning = [name for name, each in made.items() if each.model.learns]
     if not learning:
-        return Candidates(_chosen(given, made), log, 0)
+        return FixedPolicies(_chosen(given, made), log, 0)
     if not 0 < train_share < 1:
         raise ValueError(f"train_share must be between 0 and 1, got {train_share!r}")
     cut = round(train_share * len(log))
@@ -91,7 +91,7 @@ def candidates(
         made[name] = train(
             made[name], first, weights=weights, held_out=0, seed=seed, progress=progress
         ).policy
-    return Candidates(_chosen(given, made), log[cut:], cut)
+    return FixedPolicies(_chosen(given, made), log[cut:], cut)
 
 
 def weights_for(policy: Policy, log: EventLog) -> str:

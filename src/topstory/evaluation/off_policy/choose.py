@@ -16,7 +16,7 @@ from topstory.evaluation.off_policy.evaluate import (
 )
 from topstory.evaluation.off_policy.judging import LOGGED, Judge
 from topstory.evaluation.off_policy.question import question_of
-from topstory.evaluation.off_policy.value import MOST_LIFT, Evaluation, Quantity, lift_number
+from topstory.evaluation.off_policy.value import MAX_LIFT, Evaluation, Quantity, lift_number
 from topstory.evaluation.replays.prepared_log import check_range
 from topstory.evaluation.replays.warm_start import needs_exploration
 from topstory.evaluation.training import train
@@ -199,7 +199,7 @@ def _verdict(
     else:
         smallest = evaluation[winner].smallest_lift
         least = (
-            f" It could show lifts from {_percent(smallest)} on." if smallest <= MOST_LIFT else ""
+            f" It could show lifts from {_percent(smallest)} on." if smallest <= MAX_LIFT else ""
         )
         said = (
             f"{winner} looks best, but this log is not sure that it is better than what was "

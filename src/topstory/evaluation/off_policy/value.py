@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from topstory.evaluation.intervals import Interval
 
-MOST_LIFT = 10.0  # that is written as a number
+MAX_LIFT = 10.0  # that is written as a number
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def lift_number(lift: float) -> str:
     >>> lift_number(0.0512), lift_number(-1.0), lift_number(8.5e9)
     ('+5.1', '-100.0', '> +1,000')
     """
-    return f"{100 * lift:+.1f}" if lift <= MOST_LIFT else f"> +{100 * MOST_LIFT:,.0f}"
+    return f"{100 * lift:+.1f}" if lift <= MAX_LIFT else f"> +{100 * MAX_LIFT:,.0f}"
 
 
 @dataclass(frozen=True)

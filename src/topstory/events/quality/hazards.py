@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from topstory.events.log import EventLog
 
 LARGE = 10.0  # a feature beyond this is not on the scale of the prior
-FEW, MOST = 0.01, 0.9  # this share of the visitors made this share of the events
+HEAVY_VISITORS, HEAVY_EVENTS = 0.01, 0.9  # this share of visitors made this share of events
 MIN_VISITORS = 100  # of fewer, one per cent is nobody
 MAX_REPEATS = 0.001  # share of events that may be alike by chance: times are in seconds
 MAX_COMPARED = 2_000_000  # events among which repeats are looked for
@@ -125,8 +125,8 @@ def _visitors(log: EventLog) -> Iterator[str]:
     visitor = log.visitor_number
     if visitor is not None:
         counts = np.sort(np.unique(visitor[visitor >= 0], return_counts=True)[1])[::-1]
-        few = int(len(counts) * FEW)
-        if len(counts) >= MIN_VISITORS and counts[:few].sum() > MOST * counts.sum():
+        few = int(len(counts) * HEAVY_VISITORS)
+        if len(counts) >= MIN_VISITORS and counts[:few].sum() > HEAVY_EVENTS * counts.sum():
             share = counts[:few].sum() / counts.sum()
             yield (
                 f"{few:,} of {len(counts):,} visitors made {share:.0%} of the events: robots, or "

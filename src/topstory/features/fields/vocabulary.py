@@ -14,7 +14,7 @@ from topstory.features.fields.field import OTHER, FieldReport
 
 MAX_COLUMNS = 50  # categories of a field with columns of their own
 HASHED = 16  # columns that share the rest, where the rest is most of a field
-MOST = 0.5  # of the rows
+HASHED_ABOVE = 0.5  # the share of rows that the rest must have
 
 
 class Vocabulary(msgspec.Struct, frozen=True, dict=True):
@@ -40,7 +40,7 @@ class Vocabulary(msgspec.Struct, frozen=True, dict=True):
         kept = [word for word in order if counts[word] >= support * rows][:MAX_COLUMNS]
         lost = sum(counts[word] for word in order) - sum(counts[word] for word in kept)
         dropped = len(order) - len(kept)
-        rest = 0 if not dropped else min(HASHED, dropped) if lost > MOST * rows else 1
+        rest = 0 if not dropped else min(HASHED, dropped) if lost > HASHED_ABOVE * rows else 1
         return cls(tuple(sorted(kept)), rest, float(support), dropped)
 
     @cached_property

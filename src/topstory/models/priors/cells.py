@@ -12,7 +12,7 @@ from scipy.special import betaln, expit, logit
 
 from topstory.kernels.compilation import Floats
 
-LEAST, MOST = 1.0, 1e5  # of the weight, in trials
+MIN_PRIOR_TRIALS, MAX_PRIOR_TRIALS = 1.0, 1e5  # the weight of a prior
 
 
 def beta_prior(shows: Floats, clicks: Floats) -> tuple[float, float]:
@@ -32,7 +32,10 @@ def beta_prior(shows: Floats, clicks: Floats) -> tuple[float, float]:
         a, b = mean * weight, (1 - mean) * weight
         return -float(np.sum(betaln(a + clicks, b + shows - clicks) - betaln(a, b)))
 
-    bounds = [(logit(rate) - 3, logit(rate) + 3), (np.log(LEAST), np.log(MOST))]
+    bounds = [
+        (logit(rate) - 3, logit(rate) + 3),
+        (np.log(MIN_PRIOR_TRIALS), np.log(MAX_PRIOR_TRIALS)),
+    ]
     found = minimize(misfit, [logit(rate), np.log(100.0)], bounds=bounds, method="L-BFGS-B")
     return float(expit(found.x[0])), float(np.exp(found.x[1]))
 
@@ -51,6 +54,6 @@ def normal_prior(shows: Floats, payoff: Floats, noise: float) -> tuple[float, fl
         mean = float(np.sum(means / spread) / np.sum(1 / spread))
         return float(np.sum(np.log(spread) + (means - mean) ** 2 / spread)), mean
 
-    weights = np.geomspace(LEAST, MOST, 400)
+    weights = np.geomspace(MIN_PRIOR_TRIALS, MAX_PRIOR_TRIALS, 400)
     best = min(weights, key=lambda weight: misfit(weight)[0])
     return misfit(best)[1], float(best)

@@ -20,7 +20,7 @@ from topstory.models.priors.evidence import (
     log_evidence,
     shared_evidence,
 )
-from topstory.models.priors.pooled import LEAST, MOST, pool_articles
+from topstory.models.priors.pooled import MAX_PRECISION, MIN_PRECISION, pool_articles
 from topstory.models.priors.prior import Prior
 from topstory.models.priors.sums import ArticleSums, sum_articles
 
@@ -95,7 +95,10 @@ def likeliest_ridges(
             return -_evidence(sums, found, shared_ridge * np.eye(len(found.b)), 0.0 * found.b)
 
         searched = minimize_scalar(
-            misfit, bounds=(log(LEAST), log(MOST)), method="bounded", options={"xatol": tolerance}
+            misfit,
+            bounds=(log(MIN_PRECISION), log(MAX_PRECISION)),
+            method="bounded",
+            options={"xatol": tolerance},
         )
         return float(searched.fun), exp(float(searched.x))
 

@@ -17,7 +17,7 @@ from topstory.models.priors.sums import ArticleSums
 
 TURNS, TOLERANCE = 500, 1e-4
 # A prior is never surer than one of so many trials, nor vaguer: few articles say little about it.
-LEAST, MOST = 0.1, 1e4
+MIN_PRECISION, MAX_PRECISION = 0.1, 1e4
 
 
 def pool_articles(sums: ArticleSums, turns: int = TURNS) -> tuple[Floats, Floats, float]:
@@ -47,7 +47,7 @@ def pool_articles(sums: ArticleSums, turns: int = TURNS) -> tuple[Floats, Floats
 
 
 def bounded(precision: Floats) -> Floats:
-    """The same matrix with its eigenvalues held between `LEAST` and `MOST`."""
+    """The same matrix with its eigenvalues held between `MIN_PRECISION` and `MAX_PRECISION`."""
     values, vectors = np.linalg.eigh(precision)
-    held = (vectors * np.clip(values, LEAST, MOST)) @ vectors.T
+    held = (vectors * np.clip(values, MIN_PRECISION, MAX_PRECISION)) @ vectors.T
     return np.asarray((held + held.T) / 2)

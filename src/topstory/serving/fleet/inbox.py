@@ -78,7 +78,7 @@ class Batch(NamedTuple):
     payoffs: Sequence[NewPayoff]
 
 
-class Outcome(NamedTuple):
+class BatchOutcome(NamedTuple):
     """What became of a batch: by place, decisions first."""
 
     first: int  # the origin of the first place
@@ -86,7 +86,7 @@ class Outcome(NamedTuple):
     refs: Sequence[int]  # EARLIER decisions: their origins or numbers
 
 
-class Taken(NamedTuple):
+class Arrivals(NamedTuple):
     """What is new in the inbox: up to the cut, all of it."""
 
     cut: dict[int, int]
@@ -156,7 +156,7 @@ class Inbox:
         ((now,),) = self.run("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
         return int(now)
 
-    def hand_in(self, node: int, batch: Batch) -> Outcome:
+    def hand_in(self, node: int, batch: Batch) -> BatchOutcome:
         """Write a batch in one commit, or find out what became of it if it was sent before."""
         made, paid = batch.decisions, batch.payoffs
         ((first, codes, refs),) = self.run(
@@ -168,7 +168,7 @@ class Inbox:
             [each.payoff for each in paid],
             [encode(Paid(each.decision, each.payoff, each.key)) for each in paid],
         )
-        return Outcome(origin_of(node, first + 1), codes, refs)
+        return BatchOutcome(origin_of(node, first + 1), codes, refs)
 
     def decisions(self, origins: Sequence[int]) -> dict[int, Decided]:
         """Decisions that are in the inbox, by origin."""
@@ -188,7 +188,7 @@ class Inbox:
 
     # -- the learner's side --
 
-    def new(self, cuts: Mapping[int, int], limit: int, total: int) -> Taken:
+    def new(self, cuts: Mapping[int, int], limit: int, total: int) -> Arrivals:
         """What front ends handed in after these cuts, as of one moment.
 
         At most `limit` records of each, and `total` of all.
@@ -206,7 +206,7 @@ class Inbox:
             # Numbers of repeated requests are missing, also at the end.
             whole = counts[node] < limit and (len(rows) <= total or node != rows[total][0])
             cut[node] = last if whole else seq
-        return Taken(cut, taken)
+        return Arrivals(cut, taken)
 
     def taken(self, origins: Sequence[int]) -> dict[int, Found]:
         """Decisions that the journal has by now, by origin, with their payoffs."""

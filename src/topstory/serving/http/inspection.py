@@ -10,7 +10,7 @@ from topstory.serving.state.state import State
 
 
 @dataclass(frozen=True)
-class Inspection:
+class StateInspection:
     """The state at one moment."""
 
     number: int  # of its last record
@@ -23,10 +23,10 @@ class Inspector:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._running: asyncio.Task[Inspection] | None = None
-        self.last: Inspection | None = None
+        self._running: asyncio.Task[StateInspection] | None = None
+        self.last: StateInspection | None = None
 
-    async def inspect(self) -> Inspection:
+    async def inspect(self) -> StateInspection:
         """The state as it is now, or a little later."""
         asked = self._state.number
         while self.last is None or self.last.number < asked:
@@ -35,7 +35,7 @@ class Inspector:
             self.last = running.result()
         return self.last
 
-    async def recent(self, seconds: float) -> Inspection | None:
+    async def recent(self, seconds: float) -> StateInspection | None:
         """The state as it is now if that takes no longer than this, else the last inspection.
 
         The one that takes longer goes on, for those who ask later.
@@ -45,16 +45,16 @@ class Inspector:
         except TimeoutError:
             return self.last
 
-    def _run(self) -> asyncio.Task[Inspection]:
+    def _run(self) -> asyncio.Task[StateInspection]:
         """The inspection that is under way: it goes on if those who wait for it are gone."""
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._inspect())
         return self._running
 
-    async def _inspect(self) -> Inspection:
+    async def _inspect(self) -> StateInspection:
         with self._state.sketch() as sketch:
             return await asyncio.to_thread(_read, sketch)
 
 
-def _read(sketch: StateSketch) -> Inspection:
-    return Inspection(sketch.number, sketch.fingerprint(), sketch.drift())
+def _read(sketch: StateSketch) -> StateInspection:
+    return StateInspection(sketch.number, sketch.fingerprint(), sketch.drift())

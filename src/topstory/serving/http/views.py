@@ -22,7 +22,7 @@ from topstory.serving.api.messages import (
     SegmentView,
     Stats,
 )
-from topstory.serving.http.inspection import Inspection
+from topstory.serving.http.inspection import StateInspection
 from topstory.serving.http.lever_views import levers_view
 from topstory.serving.journal.clock import SECOND, as_datetime
 from topstory.serving.service.admission import UNIT_SECONDS
@@ -76,7 +76,7 @@ def stats(
     keeper: Keeper,
     since: float,
     outliers: dict[str, int],
-    inspection: Inspection,
+    inspection: StateInspection,
 ) -> Stats:
     """The state of the whole service; `since` is its start on the monotonic clock."""
     return Stats(

@@ -65,12 +65,12 @@ PROBE_BODY = bytes(8192)
 # A journal of version 1, which is only read, has neither checksums nor marks.
 _WITHOUT_CHECKSUMS = "(SELECT *, NULL AS crc, NULL AS chain FROM journal) AS"
 
-Row = tuple[int, int, str, int | None, str | None, bytes, int, bytes | None]
+JournalRow = tuple[int, int, str, int | None, str | None, bytes, int, bytes | None]
 
 
-def rows(entries: Sequence[Entry], previous: bytes, epoch: int) -> tuple[list[Row], Head]:
+def rows(entries: Sequence[Entry], previous: bytes, epoch: int) -> tuple[list[JournalRow], Head]:
     """A batch as rows, and its end. The mark is in the last row."""
-    made: list[Row] = []
+    made: list[JournalRow] = []
     checksums = []
     for entry in entries:  # for every record that is written: so with few calls
         number, at, record = entry.number, entry.at, entry.record

@@ -20,7 +20,7 @@ from topstory.serving.config.pages import PagesConfig
 from topstory.serving.config.schema import Config, KeyConfig, PolicyConfig, TrafficConfig
 from topstory.serving.demo.people import people
 from topstory.serving.demo.stories import TOPICS
-from topstory.serving.live.visitors import Page, Visitors
+from topstory.serving.live.visitors import Page, SimulatedVisitors
 from topstory.serving.pages.studio.simulation import FIRST_RATE
 from topstory.serving.security.api_keys import new_key
 
@@ -64,7 +64,7 @@ def live_demo(
                 print_line(f"Both, live:      {url}/demo#{key}")
                 print_line("Simulated visitors are coming. Press Ctrl+C to end.")
                 opened(f"{url}/demo#{key}")
-                _run(http, page, Visitors(world, page, seed), process, seconds)
+                _run(http, page, SimulatedVisitors(world, page, seed), process, seconds)
         except (KeyboardInterrupt, httpx.TransportError):  # the service ends by Ctrl+C, too
             pass
         finally:
@@ -105,7 +105,7 @@ def _put(http: httpx.Client, article: str, facts: dict[str, Any]) -> None:
 def _run(
     http: httpx.Client,
     page: Page,
-    visitors: Visitors,
+    visitors: SimulatedVisitors,
     process: subprocess.Popen[str],
     seconds: float | None,
 ) -> None:
@@ -132,7 +132,7 @@ def _run(
         time.sleep(max(0.0, TICK_SECONDS - (time.monotonic() - now)))
 
 
-def _visit(http: httpx.Client, visitors: Visitors, count: int) -> None:
+def _visit(http: httpx.Client, visitors: SimulatedVisitors, count: int) -> None:
     numbers, asked = visitors.arrive(min(count, 500))
     answers = http.post("/v1/decide", json=asked, timeout=60).raise_for_status().json()
     paid = visitors.click(numbers, answers)

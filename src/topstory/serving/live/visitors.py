@@ -71,7 +71,7 @@ class Page:
         }
 
 
-class Visitors:
+class SimulatedVisitors:
     """Who comes, what they are shown, and what they click on; and the truth of all that."""
 
     def __init__(self, world: TodayModule, page: Page, seed: int) -> None:

@@ -16,16 +16,16 @@ from topstory.policies import Policy
 from topstory.serving.api.messages import BUCKETS, Bucket
 from topstory.serving.journal.records import Decided
 from topstory.serving.service.service import Service
-from topstory.serving.state.levers import STORY, Plan
+from topstory.serving.state.levers import STORY, LeverPlan
 from topstory.serving.state.pool import Pool
 
 LISTED = 12  # articles in an explanation
 Lever = Literal["pin", "boost", "limit"]
 Bools = NDArray[np.bool_]
-NO_LEVERS = Plan({}, {}, {}, ())
+NO_LEVERS = LeverPlan({}, {}, {}, ())
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class ScoredArticle(msgspec.Struct, frozen=True):
     """An article as the policy sees it for one visitor."""
 
     id: str
@@ -50,17 +50,17 @@ class Explanation(msgspec.Struct, frozen=True):
     """Why the first of these, and not the second."""
 
     bucket: Bucket
-    article: Candidate
-    runner_up: Candidate | None
+    article: ScoredArticle
+    runner_up: ScoredArticle | None
     lead: float  # estimate of the article above the runner-up's
     reasons: tuple[Reason, ...]  # the largest first; with `rest` they sum to the lead
     rest: float  # of the lead: what does not depend on the visitor
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ScoredArticle, ...]
     articles: int
     lever: Lever | None = None  # an editor's, that decided
 
 
-class Visit(NamedTuple):
+class ExplainedDecision(NamedTuple):
     """A decision that was made, as far as an explanation needs it; or one that could be."""
 
     bucket: int = DEPLOYMENT
@@ -69,16 +69,20 @@ class Visit(NamedTuple):
     withheld: tuple[str, ...] = ()  # by limits
 
 
-ANY = Visit()
+ANY = ExplainedDecision()
 
 
-def visit_of(decided: Decided) -> Visit:
+def recorded_decision(decided: Decided) -> ExplainedDecision:
     """What the journal knows of a decision."""
-    return Visit(decided.bucket, decided.article, decided.pinned, decided.withheld)
+    return ExplainedDecision(decided.bucket, decided.article, decided.pinned, decided.withheld)
 
 
 def explain(
-    service: Service, name: str, user: Sequence[float], names: Sequence[str], visit: Visit = ANY
+    service: Service,
+    name: str,
+    user: Sequence[float],
+    names: Sequence[str],
+    decision: ExplainedDecision = ANY,
 ) -> Explanation:
     """Explain a choice of a pool by its model and its levers as they are now.
 
@@ -86,7 +90,7 @@ def explain(
     """
     pool = service.decider(name).pool
     policy, (least, _) = pool.policy, service.config.limits.payoffs or (-inf, inf)
-    bucket, article, _, withheld = visit
+    bucket, article, _, withheld = decision
     listing = pool.listing(service.clock.now())
     if article is not None and article not in pool.articles:
         raise KeyError(article)
@@ -99,7 +103,7 @@ def explain(
     expected = plan.boosted(tuple(ids), estimates)
     scores = policy.explorer.scores(expected, widths)
     left = np.array([each not in withheld or each == article for each in ids])
-    pin = _pinned(visit, plan, ids)
+    pin = _pinned(decision, plan, ids)
     chances = _chances(policy, expected, widths, left, pin)
     by = expected if bucket == DEPLOYMENT else scores
     order = [int(place) for place in np.argsort(-by, kind="stable")]
@@ -107,7 +111,7 @@ def explain(
     first = likeliest if article is None else ids.index(article)
     second = next((place for place in order if place != first), None)
 
-    def candidate(place: int) -> Candidate:
+    def candidate(place: int) -> ScoredArticle:
         return _candidate(
             *(
                 pool,
@@ -134,11 +138,11 @@ def explain(
     )
 
 
-def _pinned(visit: Visit, plan: Plan, ids: list[str]) -> int | None:
+def _pinned(decision: ExplainedDecision, plan: LeverPlan, ids: list[str]) -> int | None:
     """The place of the article that is pinned to the story's slot."""
-    article = plan.pins.get(STORY) if visit.pinned is None else None
-    if visit.pinned:
-        article = visit.article
+    article = plan.pins.get(STORY) if decision.pinned is None else None
+    if decision.pinned:
+        article = decision.article
     return ids.index(article) if article in ids else None
 
 
@@ -180,9 +184,9 @@ def _candidate(
     chances: Floats,
     boost: float,
     held: bool,
-) -> Candidate:
+) -> ScoredArticle:
     facts = pool.articles[article].facts
-    return Candidate(
+    return ScoredArticle(
         *(article, facts.title or article, facts.picture, estimate),
         bonus=bonus if isfinite(bonus) else None,
         chances={name: float(chances[place]) for place, name in enumerate(BUCKETS)},

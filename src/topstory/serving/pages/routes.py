@@ -22,9 +22,9 @@ from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.pages.assets import asset, picture
 from topstory.serving.pages.names import Names
 from topstory.serving.pages.rendering import page
-from topstory.serving.pages.studio.history import History
+from topstory.serving.pages.studio.history import CountHistory
 from topstory.serving.pages.studio.simulation import RATES, Simulation, TruthReport
-from topstory.serving.pages.studio.snapshot import Snapshots
+from topstory.serving.pages.studio.snapshot import StudioSnapshots
 from topstory.serving.pages.studio.studio import Studio
 from topstory.serving.pages.studio.what_if import WhatIf
 from topstory.serving.pages.today import Today
@@ -53,10 +53,10 @@ class Pages:
     ) -> None:
         self._config, self._keys = service.config.pages, keys
         self._file = Path(service.config.data) / HISTORY_FILE
-        self._history = History.read(self._file)
+        self._history = CountHistory.read(self._file)
         self._simulation = Simulation() if self._config.simulated else None
         names = Names(service.config, service.features)
-        self._snapshots = Snapshots(service, keeper, self._history, self._simulation)
+        self._snapshots = StudioSnapshots(service, keeper, self._history, self._simulation)
         self._what_if = WhatIf(service.config)
         self._today = Today(service, names)
         self._studio = Studio(

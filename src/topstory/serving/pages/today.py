@@ -16,7 +16,7 @@ from topstory.serving.config.schema import KeyConfig
 from topstory.serving.http.asgi import cookie, header
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.records import Decided
-from topstory.serving.pages.explanation import Explanation, explain, visit_of
+from topstory.serving.pages.explanation import Explanation, explain, recorded_decision
 from topstory.serving.pages.lookup import decision_of
 from topstory.serving.pages.names import Names
 from topstory.serving.pages.rendering import data, page
@@ -104,7 +104,7 @@ class Today:
     def _explained(self, decided: Decided) -> Explanation:
         user, names = context(decided.user).tolist(), self._names.segments
         try:
-            return explain(self._service, self._pool, user, names, visit_of(decided))
+            return explain(self._service, self._pool, user, names, recorded_decision(decided))
         except KeyError:
             raise ApiError(410, "gone", "the story was taken off the page since") from None
 

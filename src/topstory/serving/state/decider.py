@@ -19,7 +19,7 @@ from topstory.models.input_range import NotFiniteError
 from topstory.models.model import ONE_SEGMENT
 from topstory.policies import Policy
 from topstory.serving.api.errors import ApiError
-from topstory.serving.state.levers import STORY, Plan, chance
+from topstory.serving.state.levers import STORY, LeverPlan, chance
 from topstory.serving.state.pool import Listing, Pool
 from topstory.serving.state.traffic import Traffic
 
@@ -198,7 +198,7 @@ class Decider:
         self,
         values: Floats,
         listing: Listing,
-        plan: Plan,
+        plan: LeverPlan,
         bucket: int,
         number: int,
         slots: int,
@@ -250,7 +250,7 @@ class Decider:
         return estimates, widths
 
     def _levered_ranking(
-        self, listing: Listing, plan: Plan, order: Floats, bucket: int, number: int, first: int
+        self, listing: Listing, plan: LeverPlan, order: Floats, bucket: int, number: int, first: int
     ) -> tuple[str, ...]:
         """The story, then the others in the bucket's order; pins have their slots."""
         seed = int(self._seed)

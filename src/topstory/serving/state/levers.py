@@ -36,7 +36,7 @@ class Levered(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class LeverPlan:
     """The levers of a pool at one time."""
 
     pins: Mapping[int, str]  # by slot
@@ -57,7 +57,7 @@ class Plan:
         return estimates + (factors - 1.0) * np.abs(estimates)
 
 
-def plan_of(articles: Mapping[str, Levered], at: int) -> Plan | None:
+def plan_of(articles: Mapping[str, Levered], at: int) -> LeverPlan | None:
     """The plan of these articles at a time; None if no lever holds."""
     pins, factors, shares, exhausted = {}, {}, {}, []
     for article, each in articles.items():
@@ -75,7 +75,7 @@ def plan_of(articles: Mapping[str, Levered], at: int) -> Plan | None:
             shares[article] = levers.share
     if not (pins or factors or shares or exhausted):
         return None
-    return Plan(pins, factors, shares, tuple(exhausted))
+    return LeverPlan(pins, factors, shares, tuple(exhausted))
 
 
 def is_pinned(levers: Levers, at: int) -> bool:

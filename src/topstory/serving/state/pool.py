@@ -22,7 +22,7 @@ from topstory.serving.journal.records import (
     Placed,
     Removed,
 )
-from topstory.serving.state.levers import Plan, plan_of
+from topstory.serving.state.levers import LeverPlan, plan_of
 from topstory.serving.state.policy_file import PolicyChange, content_name
 from topstory.serving.state.tally import Tally, segment_of
 from topstory.serving.state.update_batch import SHOWN, UpdateBatch
@@ -77,7 +77,7 @@ class Listing:
     ends: int
     estimates: Floats
     scores: Floats
-    plan: Plan | None = None  # the levers that hold; None: none does
+    plan: LeverPlan | None = None  # the levers that hold; None: none does
 
 
 SEEN = "seen_before"
@@ -315,7 +315,9 @@ class Pool:
         ends = min((edge for edge in edges if edge > at), default=FOREVER)
         return self._ready(ids, begins, ends, plan_of(self.articles, at))
 
-    def _ready(self, ids: tuple[str, ...], begins: int, ends: int, plan: Plan | None) -> Listing:
+    def _ready(
+        self, ids: tuple[str, ...], begins: int, ends: int, plan: LeverPlan | None
+    ) -> Listing:
         roster = self.policy.model.roster
         slots = np.array([roster.slot(article) for article in ids], np.int32)
         return Listing(ids, slots, begins, ends, np.empty(len(ids)), np.empty(len(ids)), plan)

@@ -87,7 +87,7 @@ def export(
         now: decisions whose window ends later are left out: their payoff may still arrive.
         before: export only records below this number.
     """
-    past = History(journal, pool, part, now, before)
+    past = PastDecisions(journal, pool, part, now, before)
     events = 0
     with replaced_folder(out, check_replaceable) as fresh, Appender(fresh) as appender:
         batches = past.events()
@@ -123,7 +123,7 @@ def _decisions(events: list[_Event]) -> dict[str, list[Any]]:
     }
 
 
-class History:
+class PastDecisions:
     """The decisions of a pool in order, each with the articles that could have been shown."""
 
     def __init__(

@@ -15,7 +15,7 @@ from topstory.policies import Policy
 from topstory.serving.api.messages import OffPolicyValue, PolicyComparison
 from topstory.serving.journal.journal import Journal
 from topstory.serving.state.pool import FOREVER, context
-from topstory.serving.upkeep.journal_export import History
+from topstory.serving.upkeep.journal_export import PastDecisions
 
 AGREED_ON = 1_000  # decisions
 VALUED_ON = 10_000  # decisions
@@ -32,7 +32,7 @@ def compare(
     """
     last, _ = journal.last()
     after = max(0, last - RECORDS_PER_DECISION * VALUED_ON)
-    past = History(journal, pool, "all", FOREVER, FOREVER, after)
+    past = PastDecisions(journal, pool, "all", FOREVER, FOREVER, after)
     found = list(past.events())[-VALUED_ON:]
     events = [
         event

@@ -10,7 +10,7 @@ from topstory.serving.workers.shared_memory.mapped_view import MappedView
 from topstory.serving.workers.wire import Counted
 
 
-class Counts:
+class UnreportedCounts:
     """What a worker has not reported yet."""
 
     def __init__(

@@ -29,7 +29,7 @@ from topstory.serving.security.secret_files import keys_of, sessions_of, signer_
 from topstory.serving.service.frontend import FrontEnd
 from topstory.serving.state.pool import FOREVER
 from topstory.serving.state.warm_up import freeze_garbage_collector, warm_up_scoring
-from topstory.serving.workers.counts import Counts
+from topstory.serving.workers.counts import UnreportedCounts
 from topstory.serving.workers.forwarding import Forwarding
 from topstory.serving.workers.link import Link
 from topstory.serving.workers.shared_memory.double_buffer import Reader
@@ -59,7 +59,7 @@ class Worker:
         self._reader = Reader((head, one, two))
         self._transport: SocketTransport | None = None
         self._forwarding: Forwarding | None = None
-        self._counts: Counts | None = None
+        self._counts: UnreportedCounts | None = None
         self._ending = False
 
     async def run(self) -> None:
@@ -76,7 +76,7 @@ class Worker:
         features = None if config.features is None else load_feature_model(config.features)
         self._transport = SocketTransport(view, link.send)
         front = FrontEnd(config, view, self._transport, signer_of(config), features)
-        self._counts = Counts(requests, view, features, front.take_outliers)
+        self._counts = UnreportedCounts(requests, view, features, front.take_outliers)
         configured, _ = keys_of(config)
         shared = SharedLimits(len(configured), config.workers, self._limits)
         keys = Keys(

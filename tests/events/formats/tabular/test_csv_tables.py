@@ -12,7 +12,7 @@ from topstory.events.formats.pipeline.lines import LineBlock
 from topstory.events.formats.tabular import csv_tables
 
 NAMES = ["a", "b", "c"]
-HEAD = csv_tables.Header(NAMES)
+HEAD = csv_tables.CsvHeader(NAMES)
 FIELD = st.sampled_from(
     ["1", "", '""', '"x"', '"x,y"', '"x ""y"""', 'x"y', '"x"y', '"', "é", '"é"', "\udcff", "a\rb"]
 )
@@ -33,7 +33,7 @@ def test_arrow_and_python_see_the_same_fields(
 ) -> None:
     text = (end.join(rows) + end * last).replace(",", delimiter)
     block = LineBlock(7, text.encode("utf-8", "surrogateescape"))
-    head = csv_tables.Header(NAMES, delimiter)
+    head = csv_tables.CsvHeader(NAMES, delimiter)
     quick = csv_tables._table(block, head, lambda _: True)
     slow = csv_tables._by_python(block, head, lambda _: True)
     assert columns(quick) == columns(slow)
@@ -50,7 +50,7 @@ def test_lines_split_between_the_two_are_the_same(
 ) -> None:
     text = (end.join(rows) + end * last).replace(",", delimiter)
     block = LineBlock(7, text.encode("utf-8", "surrogateescape"))
-    head = csv_tables.Header(NAMES, delimiter)
+    head = csv_tables.CsvHeader(NAMES, delimiter)
     both = csv_tables._by_both(block, head, lambda _: True)
     slow = csv_tables._by_python(block, head, lambda _: True)
     if both is None:  # no ordinary line

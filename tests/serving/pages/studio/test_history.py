@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from topstory.serving.pages.studio.history import DAY, HOUR, History
+from topstory.serving.pages.studio.history import DAY, HOUR, CountHistory
 
 
-def filled(seconds: int, start: float = 1_000_000.0) -> History:
-    history = History()
+def filled(seconds: int, start: float = 1_000_000.0) -> CountHistory:
+    history = CountHistory()
     for second in range(seconds + 1):
         history.add("front", start + second, (2.0 * second, 0.0, second / 10))
     return history
@@ -42,9 +42,9 @@ def test_samples_outlive_a_restart_and_a_damaged_file_only_empties_the_charts(
     file = tmp_path / "history.json"
     filled(2 * HOUR).write(file)
     now, counts = 1_000_000 + 2 * HOUR, (4.0 * HOUR, 0.0, HOUR / 5)
-    again = History.read(file)
+    again = CountHistory.read(file)
     shows, *_ = again.since("front", now - HOUR, counts)
     assert abs(shows - 2 * HOUR) <= 2 * 60
     file.write_text('{"front": {"60": [[1, "x"]]}}')
-    assert History.read(file).series("front", 0.0, 90) == []
-    assert History.read(tmp_path / "none").series("front", 0.0, 90) == []
+    assert CountHistory.read(file).series("front", 0.0, 90) == []
+    assert CountHistory.read(tmp_path / "none").series("front", 0.0, 90) == []

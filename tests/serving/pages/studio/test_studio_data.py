@@ -15,7 +15,7 @@ from tests.serving.pages.in_process import MARK, Site, site
 from topstory.kernels.buckets import DEPLOYMENT
 from topstory.serving.http.views import article_view
 from topstory.serving.journal.records import ArticleFacts
-from topstory.serving.pages.explanation import LISTED, Visit, explain
+from topstory.serving.pages.explanation import LISTED, ExplainedDecision, explain
 from topstory.serving.pages.studio import articles
 from topstory.serving.pages.studio.articles import PAGE
 from topstory.serving.pages.studio.gate import (
@@ -195,10 +195,10 @@ def test_why_names_the_lever_that_made_the_choice(demo: Site) -> None:
     assert held["id"] == best["id"]
     assert set(held["chances"].values()) == {0.0}
     put(best["id"])
-    visit = Visit(
+    decision = ExplainedDecision(
         DEPLOYMENT, explained()["runner_up"]["id"], False, (explained()["article"]["id"],)
     )
-    limited = explain(demo.service, "front", SPORTY, (), visit)
+    limited = explain(demo.service, "front", SPORTY, (), decision)
     assert limited.lever == "limit"
     assert limited.article.chances["deployment"] == 1.0
     assert explained()["lever"] is None

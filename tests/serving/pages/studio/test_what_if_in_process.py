@@ -21,7 +21,7 @@ from tests.serving.pages.in_process import Site, site
 from topstory.serving import child_process
 from topstory.serving.api.errors import ApiError
 from topstory.serving.pages.studio import what_if, what_if_process
-from topstory.serving.pages.studio.what_if_process import Candidate, Question, answer
+from topstory.serving.pages.studio.what_if_process import WhatIfPolicy, WhatIfQuestion, answer
 
 PATH = "/studio/data/what-if"
 ASKED = {"candidates": [{"name": "ucb", "parameters": {"alpha": 0.5}}, {"name": "random"}]}
@@ -58,7 +58,7 @@ class Process:
         if self._said is None:
             words: list[dict[str, Any]] = []
             with warnings.catch_warnings(action="ignore"):  # as the process does
-                answer(msgspec.json.decode(self._asked, type=Question), words.append)
+                answer(msgspec.json.decode(self._asked, type=WhatIfQuestion), words.append)
             self._said = [msgspec.json.encode(each) + b"\n" for each in words]
 
     async def readline(self) -> bytes:
@@ -145,7 +145,7 @@ def test_the_form_begins_with_the_policy_in_use_and_only_what_can_be_tried(demo:
     assert found["now"]["name"] == "linucb-hybrid"
     for name, each in found["choices"].items():
         body = {number["name"]: number["value"] for number in each["numbers"]}
-        what_if.check(Candidate(name, body))  # every default is a value that it takes
+        what_if.check(WhatIfPolicy(name, body))  # every default is a value that it takes
 
 
 async def _no_memory(*command: str, **options: Any) -> Process:
@@ -199,7 +199,7 @@ def test_the_process_answers_a_question_on_standard_input_in_lines(
 ) -> None:
     data = demo.service.config.data
 
-    def said(question: Question) -> list[Any]:
+    def said(question: WhatIfQuestion) -> list[Any]:
         out = BytesIO()
         asked = SimpleNamespace(buffer=BytesIO(msgspec.json.encode(question)))
         with monkeypatch.context() as streams, warnings.catch_warnings():
@@ -208,11 +208,11 @@ def test_the_process_answers_a_question_on_standard_input_in_lines(
             what_if_process.main()
         return [msgspec.json.decode(line) for line in out.getvalue().splitlines()]
 
-    *steps, last = said(Question(data, "front", (Candidate("random"),), str(tmp_path)))
+    *steps, last = said(WhatIfQuestion(data, "front", (WhatIfPolicy("random"),), str(tmp_path)))
     done = [each["done"] for each in steps]
     assert done == sorted(done)
     assert 0 <= done[0] <= done[-1] <= 1
     assert last["result"]["events"] >= 800
     assert (tmp_path / "0.safetensors").is_file()
-    *_, wrong = said(Question(data, "nowhere", (Candidate("random"),), str(tmp_path)))
+    *_, wrong = said(WhatIfQuestion(data, "nowhere", (WhatIfPolicy("random"),), str(tmp_path)))
     assert "no pool 'nowhere'" in wrong["error"]

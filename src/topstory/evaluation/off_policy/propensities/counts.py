@@ -12,7 +12,7 @@ from topstory.events import EventLog
 from topstory.kernels.compilation import Counters, Floats
 
 
-class Counts:
+class CountedShares:
     """Shares within a pool and a block of time, whoever came.
 
     A cell's counts are those of the other folds, and as many more events as the pool has articles,
@@ -21,7 +21,7 @@ class Counts:
     >>> log = EventLog.from_arrays(
     ...     np.ones((90, 1)), [["a", "b"]], [0] * 90, ["a", "a", "b"] * 30, [0] * 90)
     >>> from topstory.evaluation.off_policy.propensities.show_model import parts_of
-    >>> Counts(log, parts_of(log, 5)).all(0, 1)[1].round(2)
+    >>> CountedShares(log, parts_of(log, 5)).all(0, 1)[1].round(2)
     array([0.67, 0.33])
     """
 

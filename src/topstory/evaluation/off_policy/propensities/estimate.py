@@ -18,8 +18,8 @@ from topstory.evaluation.off_policy.propensities.calibration import (
     CalibrationTable,
     Curves,
 )
-from topstory.evaluation.off_policy.propensities.counts import Counts
-from topstory.evaluation.off_policy.propensities.logistic import Logistic
+from topstory.evaluation.off_policy.propensities.counts import CountedShares
+from topstory.evaluation.off_policy.propensities.logistic import LogisticShares
 from topstory.evaluation.off_policy.propensities.overlap import (
     ArticleOverlap,
     Overlap,
@@ -39,8 +39,8 @@ from topstory.kernels.compilation import Floats
 
 AUTO = "auto"
 METHODS: Mapping[str, Callable[[EventLog, Parts], ShowModel]] = {
-    "logistic": Logistic,
-    "counts": Counts,
+    "logistic": LogisticShares,
+    "counts": CountedShares,
 }
 FOLDS = 5
 MIN_EVENTS = 200

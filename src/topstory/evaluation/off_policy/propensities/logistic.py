@@ -21,7 +21,7 @@ MAX_STEPS = 200
 PRECISION = 0.1  # of the gradient, in standard errors of a coefficient
 
 
-class Logistic:
+class LogisticShares:
     """P(a) ∝ exp(θ_aᵀx + δ_a + δ_a,t) over the pool, once for each fold, from the other folds."""
 
     name: ClassVar[str] = "logistic"

@@ -19,7 +19,7 @@ from topstory.events.formats.tabular.arrow_columns import Column, as_text, dicti
 JOINER = "\x1f"  # no sensible id contains it
 
 
-class Pools(NamedTuple):
+class RowPools(NamedTuple):
     """The distinct pools of some rows; a pool may be empty: its rows are no events."""
 
     pool: npt.NDArray[np.int64]  # (n,)
@@ -30,7 +30,7 @@ class Pools(NamedTuple):
 
 def listed_pools(
     column: Column, spec: ListColumn, articles: Articles, missing: Collection[str]
-) -> Pools:
+) -> RowPools:
     """Pools from a column of lists, or of texts; ids that are blank are left out."""
     separator = spec.separator
     kind = column.type
@@ -58,7 +58,9 @@ def listed_pools(
     foreign = np.zeros(len(sizes), bool)
     if before:
         foreign[row[members >= before]] = True
-    return Pools(codes, PoolTable(offsets, members.astype(np.int32)), twice[codes], foreign[codes])
+    return RowPools(
+        codes, PoolTable(offsets, members.astype(np.int32)), twice[codes], foreign[codes]
+    )
 
 
 def _plain(text: str | None, separator: str, missing: Collection[str]) -> str:
@@ -78,7 +80,7 @@ class LivePools:
         self._edges = np.unique(np.concatenate((self._starts, self._ends)))
         self._members: dict[int, npt.NDArray[np.int32]] = {}
 
-    def at(self, micros: npt.NDArray[np.int64]) -> Pools:
+    def at(self, micros: npt.NDArray[np.int64]) -> RowPools:
         """The pool of each time.
 
         An article is live from its start until just before its end.
@@ -92,7 +94,7 @@ class LivePools:
             np.concatenate([np.empty(0, np.int32), *lists]),
         )
         nothing = np.zeros(len(micros), bool)
-        return Pools(pool.astype(np.int64), table, nothing, nothing)
+        return RowPools(pool.astype(np.int64), table, nothing, nothing)
 
     def _live(self, number: int) -> npt.NDArray[np.int32]:
         found = self._members.get(number)

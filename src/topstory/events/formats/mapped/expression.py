@@ -30,10 +30,10 @@ _FORMS = (
 )
 
 Codes = npt.NDArray[np.int64]
-Node = Callable[["Row"], Any]
+Node = Callable[["ExpressionColumns"], Any]
 
 
-class Row(NamedTuple):
+class ExpressionColumns(NamedTuple):
     """The columns of an expression."""
 
     numbers: Mapping[str, Floats]  # (n,) each; nan is missing
@@ -47,7 +47,7 @@ class Expression:
     columns: tuple[str, ...]
     numbers: tuple[str, ...]  # of the columns, those that are numbers
     texts: tuple[str, ...]  # those that are compared with a text
-    evaluate: Callable[[Row, int], Floats] = field(compare=False)  # of n rows
+    evaluate: Callable[[ExpressionColumns, int], Floats] = field(compare=False)  # of n rows
 
 
 def parse(text: str) -> Expression:
@@ -57,7 +57,7 @@ def parse(text: str) -> Expression:
     >>> worth.columns
     ('clicked', 'dwell')
     >>> columns = {"clicked": np.array([0.0, 1.0, 1.0]), "dwell": np.array([0.0, 9.0, 60.0])}
-    >>> worth.evaluate(Row(columns, {}), 3)
+    >>> worth.evaluate(ExpressionColumns(columns, {}), 3)
     array([0., 1., 4.])
     >>> parse("clicked +")
     Traceback (most recent call last):
@@ -69,7 +69,7 @@ def parse(text: str) -> Expression:
     if parser.at < len(parser.tokens):
         raise parser.unexpected("the end")
 
-    def evaluate(row: Row, rows: int) -> Floats:
+    def evaluate(row: ExpressionColumns, rows: int) -> Floats:
         with np.errstate(invalid="ignore", over="ignore"):
             return np.broadcast_to(np.asarray(node(row), np.float64), (rows,)).copy()
 
@@ -154,7 +154,7 @@ class _Parser:
         self.at += 3
         self.texts[name] = None
 
-        def compared(row: Row) -> Any:
+        def compared(row: ExpressionColumns) -> Any:
             codes, meaning = row.texts[name]
             alike = [
                 np.nan if each is None else float((each == text) == (sign == "=="))

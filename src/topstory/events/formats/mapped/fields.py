@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from topstory.events.columns.arrow_ids import as_numpy, is_string_type
 from topstory.events.columns.checks import Mask
 from topstory.events.columns.profiles import TYPES
-from topstory.events.formats.mapped.mapping import Field
+from topstory.events.formats.mapped.mapping import MappedField
 from topstory.events.formats.mapped.moments import column_moments
 from topstory.events.formats.tabular.arrow_columns import (
     INVALID_TIME,
@@ -181,10 +181,10 @@ class TypedField(NamedTuple):
     unreadable: Mask
 
 
-def typed_field(column: Column, field: Field, missing: Collection[str]) -> TypedField:
+def typed_field(column: Column, field: MappedField, missing: Collection[str]) -> TypedField:
     """A column as a field. What is no number, no date or no truth value becomes missing.
 
-    >>> made = typed_field(pa.array([b"31", b"", b"old"]), Field("number"), [""])
+    >>> made = typed_field(pa.array([b"31", b"", b"old"]), MappedField("number"), [""])
     >>> made.array.to_pylist(), made.unreadable.tolist()
     ([31.0, None, None], [False, False, True])
     """

@@ -19,7 +19,7 @@ MISSING = ("", "NULL", "null", "None", "none", "NA", "N/A", "n/a", "NaN", "nan",
 KINDS = ", ".join(TYPES)
 
 
-class Field(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MappedField(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A field of a profile: its column, if that is not its name, and its kind."""
 
     kind: Kind
@@ -74,9 +74,9 @@ class ColumnMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     missing_payoff: float | None = None  # what a column of the payoff without a value counts as
     decimal: Literal[".", ","] = "."  # of numbers; with a comma, points stand between thousands
     sort: bool = True  # by time, where events are not in order
-    user: dict[str, Field] = {}
+    user: dict[str, MappedField] = {}
     articles: ArticlesFile | None = None
-    article: dict[str, Field] = {}
+    article: dict[str, MappedField] = {}
 
     def columns(self) -> Iterator[str]:
         """All columns of the events that are read."""

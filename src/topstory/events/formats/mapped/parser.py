@@ -13,8 +13,8 @@ from topstory.events.columns.checks import Mask
 from topstory.events.columns.positions import PositionLookup
 from topstory.events.formats.faults import Faults
 from topstory.events.formats.mapped.articles import NOT_LISTED, Articles
-from topstory.events.formats.mapped.candidates import LivePools, Pools, listed_pools
-from topstory.events.formats.mapped.expression import Row
+from topstory.events.formats.mapped.candidates import LivePools, RowPools, listed_pools
+from topstory.events.formats.mapped.expression import ExpressionColumns
 from topstory.events.formats.mapped.fields import (
     clean_texts,
     numbers,
@@ -187,14 +187,14 @@ class MappedParser:
             absent[some] = np.array([value is None for value in values])[codes]
         return absent
 
-    def _pools(self, columns: dict[str, Any], micros: Any) -> Pools:
+    def _pools(self, columns: dict[str, Any], micros: Any) -> RowPools:
         spec = self._mapping.candidates
         if spec is None:
             assert self._live is not None
             return self._live.at(micros)
         return listed_pools(columns[spec.column], spec, self.articles, self._missing)
 
-    def _payoff_columns(self, part: TablePart) -> Row:
+    def _payoff_columns(self, part: TablePart) -> ExpressionColumns:
         default = self._mapping.missing_payoff
         values: dict[str, Any] = {}
         words: dict[str, tuple[Any, list[str | None]]] = {}
@@ -211,9 +211,9 @@ class MappedParser:
                 codes,
                 ["" if text is None and default is not None else text for text in texts_],
             )
-        return Row(values, words)
+        return ExpressionColumns(values, words)
 
-    def _propensity(self, part: TablePart, pools: Pools, good: Any) -> tuple[Any, Any]:
+    def _propensity(self, part: TablePart, pools: RowPools, good: Any) -> tuple[Any, Any]:
         if self._mapping.propensity is None:
             return None, None
         column = part.columns[self._mapping.propensity].take(pa.array(good))
@@ -241,7 +241,7 @@ def in_columns(reason: str, *columns: str) -> str:
     return f"column{'s' * (len(columns) > 1)} {names}: {reason}" if columns else reason
 
 
-def _unusable(row: Row, name: str) -> Any:
+def _unusable(row: ExpressionColumns, name: str) -> Any:
     """(n,) where a column of the payoff has no value that the expression can take."""
     unusable: Any = np.bool_(False)
     if name in row.numbers:

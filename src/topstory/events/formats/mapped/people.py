@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from topstory.events.columns.arrow_ids import as_numpy
 from topstory.events.columns.profiles import as_profiles
 from topstory.events.columns.visitors import Visitors, as_visitor_ids
-from topstory.events.formats.mapped.mapping import Field
+from topstory.events.formats.mapped.mapping import MappedField
 from topstory.events.formats.mapped.numbering import Hashes, Numbering
 from topstory.events.formats.tabular.text_columns import text_hashes
 from topstory.kernels.parsing.numbering import mix
@@ -25,7 +25,7 @@ class People:
     A pair is known by a hash of 128 bits, with a key of its own in each import: two different ones
     in a billion agree with a probability of 1e-20.
 
-    >>> people = People({"device": Field("category")})
+    >>> people = People({"device": MappedField("category")})
     >>> table = pa.table({"device": pa.array(["phone", "desk", "phone"]).dictionary_encode()})
     >>> people.rows(pa.array(["ann", "ann", "ann"]), table)
     array([0, 1, 0], dtype=int32)
@@ -33,7 +33,7 @@ class People:
     array([2, 1, 0], dtype=int32)
     """
 
-    def __init__(self, fields: dict[str, Field]) -> None:
+    def __init__(self, fields: dict[str, MappedField]) -> None:
         self._fields = fields
         self._known = Numbering()
         self._keys = secrets.randbits(64), secrets.randbits(64)

@@ -15,7 +15,7 @@ from topstory.events.columns.articles import ArticleTable
 from topstory.events.formats.faults import Faults
 from topstory.events.formats.pipeline.lines import line_blocks
 
-Row = tuple[int, str, list[float] | None]  # where, id, features
+ArticleRow = tuple[int, str, list[float] | None]  # where, id, features
 
 
 class _PlainArticle(msgspec.Struct):
@@ -54,7 +54,7 @@ def read_articles(path: Path) -> ArticleTable:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _jsonl(path: Path) -> Iterator[Row]:
+def _jsonl(path: Path) -> Iterator[ArticleRow]:
     decoder = msgspec.json.Decoder(_PlainArticle)
     for number, line in _lines(path):
         try:
@@ -67,7 +67,7 @@ def _jsonl(path: Path) -> Iterator[Row]:
         yield number, str(found.article), found.features
 
 
-def _csv(path: Path) -> Iterator[Row]:
+def _csv(path: Path) -> Iterator[ArticleRow]:
     at = -1
     width = 0
     for number, line in _lines(path):
@@ -91,7 +91,7 @@ def _csv(path: Path) -> Iterator[Row]:
             ) from None
 
 
-def _parquet(path: Path) -> Iterator[Row]:
+def _parquet(path: Path) -> Iterator[ArticleRow]:
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:

@@ -27,7 +27,7 @@ NOT_CSV = "not a row of CSV: a quote is not closed, or a field is too long"
 DELIMITERS = ",;\t|"  # a file has the first of them that is in its header
 
 
-class Header(NamedTuple):
+class CsvHeader(NamedTuple):
     """The names of the columns, and what stands between them."""
 
     names: list[str]
@@ -59,7 +59,7 @@ def csv_tables(
 
     Arrow parses the blocks; those that it might read differently are parsed line by line by Python.
     """
-    head: Header | None = None
+    head: CsvHeader | None = None
     for block in line_blocks(path, faults, progress):
         first, data = block
         if head is None:
@@ -81,7 +81,7 @@ def delimiter_of(header: str) -> str:
     return next((each for each in DELIMITERS if each in header), ",")
 
 
-def _header(header: bytes, path: Path) -> Header:
+def _header(header: bytes, path: Path) -> CsvHeader:
     try:
         text = header.decode("utf-8").rstrip("\r")
         delimiter = delimiter_of(text)
@@ -95,10 +95,10 @@ def _header(header: bytes, path: Path) -> Header:
         raise ValueError(f"{path}:1: the column {twice!r} is named twice; name each once")
     if not names:
         raise ValueError(f"{path}:1: the first line is blank; it must name the columns")
-    return Header(names, delimiter)
+    return CsvHeader(names, delimiter)
 
 
-def _table(block: LineBlock, head: Header, wanted: Callable[[str], bool]) -> CsvTable:
+def _table(block: LineBlock, head: CsvHeader, wanted: Callable[[str], bool]) -> CsvTable:
     if len(head.names) == 1:
         return _by_python(block, head, wanted)
     if _is_odd(block.data, head.delimiter):
@@ -106,7 +106,7 @@ def _table(block: LineBlock, head: Header, wanted: Callable[[str], bool]) -> Csv
     return _by_arrow(block, head, wanted) or _by_python(block, head, wanted)
 
 
-def _by_arrow(block: LineBlock, head: Header, wanted: Callable[[str], bool]) -> CsvTable | None:
+def _by_arrow(block: LineBlock, head: CsvHeader, wanted: Callable[[str], bool]) -> CsvTable | None:
     """None if Arrow cannot tell the rows."""
     data, names = block.data, head.names
     rejected: list[RejectedRow] = []
@@ -157,7 +157,7 @@ def _is_odd(data: bytes, delimiter: str) -> bool:
     return blank or (returned and b"\n\r\n" in data) or returns or quotes or not _is_text(data)
 
 
-def _by_both(block: LineBlock, head: Header, wanted: Callable[[str], bool]) -> CsvTable | None:
+def _by_both(block: LineBlock, head: CsvHeader, wanted: Callable[[str], bool]) -> CsvTable | None:
     """Arrow parses the ordinary lines, Python the odd ones; None if Arrow cannot."""
     data = block.data if block.data.endswith(b"\n") else block.data + b"\n"
     odd = _odd_lines(data, head.delimiter)
@@ -253,7 +253,7 @@ def _is_text(data: bytes) -> bool:
 
 def _by_python(
     block: LineBlock,
-    head: Header,
+    head: CsvHeader,
     wanted: Callable[[str], bool],
     only: list[tuple[int, bytes]] | None = None,
 ) -> CsvTable:

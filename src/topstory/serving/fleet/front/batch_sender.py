@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from topstory.serving.fleet.inbox import Batch, Inbox, NewDecision, NewPayoff, Outcome
+from topstory.serving.fleet.inbox import Batch, BatchOutcome, Inbox, NewDecision, NewPayoff
 from topstory.serving.fleet.origins import is_origin
 from topstory.serving.journal.postgres.fleet_tables import EARLIER
 from topstory.serving.journal.records import Decided
@@ -31,12 +31,12 @@ class BatchSender:
 
     async def send(
         self, at: int, since: int, decisions: Sequence[NewDecision], payoffs: Sequence[NewPayoff]
-    ) -> tuple[Outcome, dict[int, Decided]]:
+    ) -> tuple[BatchOutcome, dict[int, Decided]]:
         """Hand a batch in; with the decisions of requests that were repeated. JournalError."""
         batch = Batch(self._number + 1, at, since, decisions, payoffs)
         return await self.run(lambda inbox: self._hand_in(inbox, batch))
 
-    def _hand_in(self, inbox: Inbox, batch: Batch) -> tuple[Outcome, dict[int, Decided]]:
+    def _hand_in(self, inbox: Inbox, batch: Batch) -> tuple[BatchOutcome, dict[int, Decided]]:
         self._unconfirmed = True
         outcome = inbox.hand_in(self._node, batch)
         self._number, self._unconfirmed = batch.number, False

@@ -21,7 +21,7 @@ from topstory.serving.fleet.front.late_decisions import LateDecisions
 from topstory.serving.fleet.front.published import PublishedView
 from topstory.serving.fleet.front.spool import Spool
 from topstory.serving.fleet.front.waiting_rows import WaitingDecision, WaitingPayoff, report_payoffs
-from topstory.serving.fleet.inbox import Inbox, NewDecision, NewPayoff, Outcome
+from topstory.serving.fleet.inbox import BatchOutcome, Inbox, NewDecision, NewPayoff
 from topstory.serving.fleet.origins import is_origin
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.group_commit import overloaded
@@ -214,7 +214,7 @@ class DatabaseTransport:
         return left
 
     def _report_decisions(
-        self, made: list[WaitingDecision], outcome: Outcome, earlier: dict[int, Decided]
+        self, made: list[WaitingDecision], outcome: BatchOutcome, earlier: dict[int, Decided]
     ) -> None:
         begin = 0
         for end in range(1, len(made) + 1):  # neighbours of one proposal are reported together

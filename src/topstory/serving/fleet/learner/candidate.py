@@ -39,7 +39,7 @@ FROM meta
 """
 
 
-class Candidate:
+class LearnerCandidate:
     """Waits until this machine may learn."""
 
     def __init__(self, config: Config, stop: threading.Event) -> None:

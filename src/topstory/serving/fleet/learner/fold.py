@@ -16,7 +16,7 @@ from typing import TypeGuard
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.config.schema import Config
-from topstory.serving.fleet.inbox import Inbox, Taken
+from topstory.serving.fleet.inbox import Arrivals, Inbox
 from topstory.serving.fleet.origins import is_origin, place_of
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.journal.group_commit import Commit
@@ -87,7 +87,7 @@ class Fold:
             await asyncio.sleep(RETRY_SECONDS)
         return True
 
-    def _look(self, cuts: Mapping[int, int]) -> tuple[Taken, dict[int, Found]]:
+    def _look(self, cuts: Mapping[int, int]) -> tuple[Arrivals, dict[int, Found]]:
         """In a thread: what is new, and the decisions of payoffs that are not in memory."""
         taken = self._inbox.new(cuts, max(1, self._limit // self._nodes), self._limit)
         self._nodes = max(1, len(taken.cut))
@@ -106,7 +106,7 @@ class Fold:
         number = self._numbers.get(origin)
         return None if number is None else self._ledger.recent.get(number)
 
-    def _take(self, taken: Taken, found: Mapping[int, Found]) -> Commit:
+    def _take(self, taken: Arrivals, found: Mapping[int, Found]) -> Commit:
         """Queue it for one commit: decisions first, then payoffs, each in the order of nodes."""
         ledger, at = self._ledger, self._ledger.clock.now()
         decisions = [(origin, it) for origin, it in taken.rows if isinstance(it, Decided)]

@@ -19,7 +19,7 @@ from topstory.serving.fleet.board import CHANNEL, Board
 from topstory.serving.fleet.calls import Desk
 from topstory.serving.fleet.database_time import DatabaseTime
 from topstory.serving.fleet.inbox import Inbox
-from topstory.serving.fleet.learner.candidate import Candidate
+from topstory.serving.fleet.learner.candidate import LearnerCandidate
 from topstory.serving.fleet.learner.fold import Fold
 from topstory.serving.http.admin_routes import AdminRoutes
 from topstory.serving.http.app import App
@@ -55,7 +55,7 @@ def learn(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     while not stop.is_set():
-        candidate = Candidate(config, stop)
+        candidate = LearnerCandidate(config, stop)
         journal = candidate.wait()
         if journal is None:
             return
@@ -65,7 +65,7 @@ def learn(
 
 def learn_for_a_term(
     config: Config,
-    candidate: Candidate,
+    candidate: LearnerCandidate,
     journal: PostgresJournal,
     print_line: PrintLine,
     report: PrintLine,

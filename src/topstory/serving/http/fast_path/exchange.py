@@ -54,7 +54,7 @@ def response_head(status: int, headers: Headers) -> bytes:
     return STATUS_LINE[status] + lines + b"content-type: application/json\r\ncontent-length: "
 
 
-class Connection(Protocol):
+class HttpConnection(Protocol):
     """What an exchange needs of its protocol."""
 
     transport: asyncio.Transport
@@ -84,7 +84,7 @@ class FastExchange:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: HttpConnection,
         routes: FastRoutes,
         path: str,
         route: HotRoute,

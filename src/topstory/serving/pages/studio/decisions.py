@@ -8,7 +8,7 @@ from topstory.serving.api.messages import BUCKETS
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.journal import Found
 from topstory.serving.journal.records import Decided
-from topstory.serving.pages.explanation import Explanation, explain, visit_of
+from topstory.serving.pages.explanation import Explanation, explain, recorded_decision
 from topstory.serving.service.service import Service
 from topstory.serving.state.pool import context
 
@@ -18,7 +18,9 @@ def describe_decision(service: Service, found: Found, segments: tuple[str, ...])
     decided = found.decided
     user = context(decided.user).tolist()
     try:
-        why: Explanation | None = explain(service, decided.pool, user, segments, visit_of(decided))
+        why: Explanation | None = explain(
+            service, decided.pool, user, segments, recorded_decision(decided)
+        )
     except KeyError:
         why = None
     return {

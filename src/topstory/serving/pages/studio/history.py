@@ -16,8 +16,8 @@ HOUR, DAY, WEEK = 3600, 86_400, 604_800
 # Seconds between samples, and how many are kept: a quarter of an hour, a day, a week.
 RESOLUTIONS = ((1, 901), (60, 1501), (900, 700))
 
-Counts = tuple[float, ...]  # shows by bucket, then payoffs by bucket: since ever
-Sample = tuple[int, Counts]
+PoolCounts = tuple[float, ...]  # shows by bucket, then payoffs by bucket: since ever
+Sample = tuple[int, PoolCounts]
 
 log = logging.getLogger("topstory.serving")
 
@@ -29,16 +29,16 @@ class Ring:
         self.seconds, self.span = seconds, seconds * (kept - 1)
         self.samples: deque[Sample] = deque(samples, kept)
 
-    def add(self, now: float, counts: Counts) -> None:
+    def add(self, now: float, counts: PoolCounts) -> None:
         """Keep a sample, instead of another in the same step."""
         if not self.samples or self.samples[-1][0] // self.seconds < now // self.seconds:
             self.samples.append((int(now), counts))
 
 
-class History:
+class CountHistory:
     """Samples of every pool's counts, in three resolutions.
 
-    >>> history = History()
+    >>> history = CountHistory()
     >>> for second in range(20):
     ...     history.add("front", 1000.0 + second, (second * 10.0, 0, 0, second * 1.0, 0, 0))
     >>> history.since("front", 1010.0, (190.0, 0, 0, 19.0, 0, 0))
@@ -48,12 +48,12 @@ class History:
     def __init__(self) -> None:
         self._rings: dict[str, tuple[Ring, ...]] = {}
 
-    def add(self, name: str, now: float, counts: Counts) -> None:
+    def add(self, name: str, now: float, counts: PoolCounts) -> None:
         """Sample the counts of a pool."""
         for ring in self._of(name):
             ring.add(now, counts)
 
-    def since(self, name: str, start: float, counts: Counts) -> Counts:
+    def since(self, name: str, start: float, counts: PoolCounts) -> PoolCounts:
         """What was added to the counts since then, or since the first sample."""
         ring = self._reaching(name, start)
         if ring is None:
@@ -95,7 +95,7 @@ class History:
             file.write(msgspec.json.encode(kept))
 
     @classmethod
-    def read(cls, path: Path) -> History:
+    def read(cls, path: Path) -> CountHistory:
         """The samples that were kept; none if the file is missing or damaged."""
         history = cls()
         try:
@@ -113,12 +113,12 @@ class History:
         return history
 
 
-def counts_of(tally: Tally) -> Counts:
+def counts_of(tally: Tally) -> PoolCounts:
     """The counts of a pool: shows by bucket, then payoffs by bucket."""
     return (*map(float, map(sum, tally.shows)), *map(float, map(sum, tally.payoff)))
 
 
-def by_bucket(counts: Counts, buckets: Sequence[str]) -> Mapping[str, dict[str, float | None]]:
+def by_bucket(counts: PoolCounts, buckets: Sequence[str]) -> Mapping[str, dict[str, float | None]]:
     """Shows, payoff and CTR of each bucket.
 
     >>> by_bucket((10, 0, 1, 0), ("learning", "uniform"))["learning"]["ctr"]

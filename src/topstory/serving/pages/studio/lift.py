@@ -11,7 +11,7 @@ from topstory.anytime import anytime_lift
 FEW = 30  # payoffs of a bucket: with fewer, nothing is said
 
 
-class Lift(msgspec.Struct, frozen=True):
+class LiveLift(msgspec.Struct, frozen=True):
     """Deployment over uniform, as a share: 0.4 is 40 % more."""
 
     value: float | None  # None: too little was seen
@@ -23,7 +23,7 @@ def lift(
     deployment: tuple[float, float],
     uniform: tuple[float, float],
     payoffs: tuple[float, float] | None = (0.0, 1.0),
-) -> Lift:
+) -> LiveLift:
     """Of (shows, payoff) in both buckets, if payoffs are in that range.
 
     >>> lift((40_000, 2400), (10_000, 400)).words
@@ -33,18 +33,18 @@ def lift(
     """
     (shows, earned), (others, chance) = deployment, uniform
     if shows <= 0 or others <= 0 or chance <= 0 or earned < 0:
-        return Lift(None, None, "too early to say")
+        return LiveLift(None, None, "too early to say")
     value = (earned / shows) / (chance / others) - 1
     if payoffs is None or payoffs[0] < 0:
-        return Lift(value, None, "no interval: payoffs have no range (limits.payoffs)")
+        return LiveLift(value, None, "no interval: payoffs have no range (limits.payoffs)")
     most = payoffs[1]
     if earned > most * shows or chance > most * others:  # paid for before the range was set
-        return Lift(value, None, "no interval: some payoffs were out of range")
+        return LiveLift(value, None, "no interval: some payoffs were out of range")
     low, high = anytime_lift(shows, earned / most, others, chance / most)
     interval = (low, high) if isfinite(high) else None
     if min(earned, chance) < FEW * most:
-        return Lift(value, interval, "too early to say")
-    return Lift(value, interval, _words(low, high))
+        return LiveLift(value, interval, "too early to say")
+    return LiveLift(value, interval, _words(low, high))
 
 
 def _words(low: float, high: float) -> str:

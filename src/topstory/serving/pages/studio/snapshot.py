@@ -9,7 +9,14 @@ import msgspec
 
 from topstory.serving.api.messages import BUCKETS
 from topstory.serving.journal.clock import SECOND
-from topstory.serving.pages.studio.history import DAY, HOUR, WEEK, History, by_bucket, counts_of
+from topstory.serving.pages.studio.history import (
+    DAY,
+    HOUR,
+    WEEK,
+    CountHistory,
+    by_bucket,
+    counts_of,
+)
 from topstory.serving.pages.studio.lift import lift
 from topstory.serving.pages.studio.simulation import Simulation
 from topstory.serving.service.service import Service
@@ -24,14 +31,14 @@ QUIET_SECONDS = 300  # without a visit
 OLD_SNAPSHOT_SECONDS = 600
 
 
-class Snapshots:
+class StudioSnapshots:
     """Makes snapshots, and keeps each for a second."""
 
     def __init__(
         self,
         service: Service,
         keeper: Keeper,
-        history: History,
+        history: CountHistory,
         simulation: Simulation | None,
     ) -> None:
         self._service, self._keeper, self._history = service, keeper, history

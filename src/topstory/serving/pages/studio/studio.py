@@ -26,7 +26,7 @@ from topstory.serving.pages.studio.articles import Sort, article_page
 from topstory.serving.pages.studio.decisions import describe_decision, recent_decisions
 from topstory.serving.pages.studio.gate import COOKIE
 from topstory.serving.pages.studio.health import health
-from topstory.serving.pages.studio.snapshot import Snapshots
+from topstory.serving.pages.studio.snapshot import StudioSnapshots
 from topstory.serving.pages.studio.visitors import segments
 from topstory.serving.pages.studio.what_if import WhatIf, WhatIfRequest, choices, present
 from topstory.serving.security.api_keys import Key, Keys
@@ -64,7 +64,7 @@ class Studio:
         keys: Keys,
         sessions: Sessions,
         names: Names,
-        snapshots: Snapshots,
+        snapshots: StudioSnapshots,
         metrics: Metrics,
         requests: RequestCounts,
         what_if: WhatIf,

@@ -21,7 +21,7 @@ from topstory.policies.registry import policy as policy_called
 from topstory.serving import child_process
 from topstory.serving.api.errors import ApiError
 from topstory.serving.config.schema import SERVED, Config
-from topstory.serving.pages.studio.what_if_process import Candidate, Method, Question
+from topstory.serving.pages.studio.what_if_process import Method, WhatIfPolicy, WhatIfQuestion
 
 MODULE = "topstory.serving.pages.studio.what_if_process"
 MAX_LINE = 1_000_000  # bytes
@@ -31,7 +31,7 @@ MAX_CANDIDATES = 12
 class WhatIfRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The policies to try, and how."""
 
-    candidates: Annotated[tuple[Candidate, ...], Meta(min_length=1, max_length=MAX_CANDIDATES)]
+    candidates: Annotated[tuple[WhatIfPolicy, ...], Meta(min_length=1, max_length=MAX_CANDIDATES)]
     method: Method = "evaluate"
 
 
@@ -53,7 +53,7 @@ class WhatIf:
         self._forget()
         self._folder = Path(tempfile.mkdtemp(prefix="topstory-what-if-"))
         where = self._config.journal.url or self._config.data
-        question = Question(
+        question = WhatIfQuestion(
             *(where, pool, request.candidates, str(self._folder)), method=request.method
         )
         self.state = {"state": "running", "pool": pool, "doing": "starting", "done": 0.0}
@@ -86,7 +86,7 @@ class WhatIf:
         await self.cancel()
         self._forget()
 
-    async def _run(self, question: Question) -> None:
+    async def _run(self, question: WhatIfQuestion) -> None:
         pool = {"pool": question.pool}
         try:
             process = await asyncio.create_subprocess_exec(
@@ -129,7 +129,7 @@ class WhatIf:
             self._folder = None
 
 
-def check(candidate: Candidate) -> None:
+def check(candidate: WhatIfPolicy) -> None:
     """Refuse what cannot be tried, before any work is done."""
     if candidate.name not in choices():
         raise ApiError(422, "bad_request", f"there is no policy {candidate.name!r} to evaluate")

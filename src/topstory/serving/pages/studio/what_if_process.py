@@ -29,7 +29,7 @@ Say = Callable[[dict[str, Any]], None]
 Method = Literal["evaluate", "replay"]
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class WhatIfPolicy(msgspec.Struct, frozen=True):
     """A policy to try: its name, and its numbers."""
 
     name: str
@@ -47,17 +47,17 @@ def _symbol(parameter: str) -> str:
     return NUMBERS[parameter].symbol or parameter.replace("_", " ")
 
 
-class Question(msgspec.Struct, frozen=True):
+class WhatIfQuestion(msgspec.Struct, frozen=True):
     """Where the journal is, what to try, and a folder for the trained policies."""
 
     journal: str
     pool: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[WhatIfPolicy, ...]
     folder: str
     method: Method = "evaluate"
 
 
-def answer(question: Question, say: Say) -> None:
+def answer(question: WhatIfQuestion, say: Say) -> None:
     """Judge every candidate on the journal's last events, and train it on all of them."""
     say({"doing": "reading the journal", "done": 0.0})
     folder = Path(question.folder)
@@ -88,7 +88,9 @@ def answer(question: Question, say: Say) -> None:
     say({"result": {**about, "candidates": found}})
 
 
-def _evaluated(candidate: Candidate, log: EventLog, follow: Callable[..., None]) -> dict[str, Any]:
+def _evaluated(
+    candidate: WhatIfPolicy, log: EventLog, follow: Callable[..., None]
+) -> dict[str, Any]:
     """A policy that learned from the first half and no longer learns, judged on the second."""
     numbers: dict[str, Any] = dict(candidate.parameters)
     judged = evaluate(candidate.name, log, progress=follow, **numbers)
@@ -107,7 +109,9 @@ def _evaluated(candidate: Candidate, log: EventLog, follow: Callable[..., None])
     }
 
 
-def _replayed(candidate: Candidate, log: EventLog, follow: Callable[..., None]) -> dict[str, Any]:
+def _replayed(
+    candidate: WhatIfPolicy, log: EventLog, follow: Callable[..., None]
+) -> dict[str, Any]:
     """A policy that begins with nothing and learns as it goes: what its deployment bucket earns.
 
     Only visits count at which it would have shown what was shown.
@@ -142,7 +146,7 @@ def _ends(interval: Any) -> tuple[float, float] | None:
 def main() -> None:
     """Answer the question on standard input."""
     warnings.simplefilter("ignore")  # the page shows the cautions of each value
-    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=WhatIfQuestion)
 
     def say(words: dict[str, Any]) -> None:
         sys.stdout.buffer.write(msgspec.json.encode(words) + b"\n")

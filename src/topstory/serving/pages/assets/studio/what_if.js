@@ -5,7 +5,7 @@ import { dotChart } from "./chart.js";
 import { facts, failed, post } from "./shell.js";
 
 const BESIDE = ["linucb-disjoint", "ucb", "random"]; // to begin with, beside the policy in use
-const MOST = 12;
+const MAX_CANDIDATES = 12; // as the service allows
 let choices = null;
 let drawn = "";
 let told = "";
@@ -20,7 +20,7 @@ function numbers(name, values) {
 }
 
 function counted() {
-  $("#more").disabled = rows().length >= MOST;
+  $("#more").disabled = rows().length >= MAX_CANDIDATES;
 }
 
 function add({ name, parameters = {} }, note = null) {
