@@ -125,6 +125,20 @@ def test_no_score_is_nan_at_the_ends_of_what_is_accepted(name: str, ridge: float
     assert 0 < result.learning.trials < len(log)  # a NaN would match every event
 
 
+@pytest.mark.parametrize("tiny", [0.0, 5e-324, 1e-200, 1e-75])
+def test_a_context_of_zeros_teaches_a_low_rank_model_nothing(tiny: float) -> None:
+    taught, other = (ts.policy("linucb-lowrank", ridge=1e-12) for _ in range(2))
+    for policy in (taught, other):
+        policy.learn(USER, "sun", 1.0)
+    taught.learn([tiny] * 3, "sun", 1.0)
+    for ask in ("estimates", "widths"):
+        found, wanted = (getattr(policy, ask)(USER, POOL) for policy in (taught, other))
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+    new = ts.policy("linucb-lowrank")
+    new.learn([tiny] * 3, "sun", 1.0)  # the first that it sees
+    assert np.isfinite(new.estimates(USER, POOL)).all()
+
+
 @pytest.mark.parametrize("name", ["ucb", "ucb-seg", "linucb-disjoint", "linucb-hybrid"])
 def test_numbers_out_of_range_are_refused_at_the_door(name: str) -> None:
     policy = ts.policy(name)

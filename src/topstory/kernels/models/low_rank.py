@@ -20,6 +20,7 @@ from topstory.kernels.contexts import rolled, spread
 from topstory.kernels.models.model import paid, shown, width
 
 TURNS = 8  # of the iteration that finds the weakest direction; any direction would do, less well
+_NOTHING = 1e-140  # of contexts squared: beside any ridge it is lost in rounding
 
 
 class LowRank(NamedTuple):
@@ -54,7 +55,11 @@ def weakest(square: Floats, inverse: Floats, room: Floats, u: Floats, other: Flo
     total = 0.0
     for i in range(n):
         total += square[i, i]
-    floor = 1e-10 * total + 1e-300
+    if total < _NOTHING:  # F adds nothing to D: its last row, the new one, may go
+        u[:] = 0.0
+        u[n - 1] = 1.0
+        return
+    floor = 1e-10 * total
     for i in range(n):
         square[i, i] += floor
         u[i] = 1.0 + i  # any start that is not a coordinate's own direction
