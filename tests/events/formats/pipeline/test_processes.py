@@ -154,7 +154,7 @@ def test_a_process_that_dies_is_reported() -> None:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_no_process_outlives_an_import_that_is_ended(tmp_path: Path, how: signal.Signals) -> None:
     file = tmp_path / "day.jsonl"
-    file.write_bytes(jsonl(1) * 400_000)
+    file.write_bytes(jsonl(1) * 1_200_000)  # seconds of work, so that it has not ended by itself
     call = "from topstory.cli import main; main()"
     arguments = ["import", "jsonl", str(file), str(tmp_path / "log"), "--workers", "2"]
     process = subprocess.Popen(
