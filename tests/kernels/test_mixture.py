@@ -7,6 +7,7 @@ import pytest
 from tests.worlds import world
 
 import topstory as ts
+from topstory.explorers.explorer import WORK
 from topstory.kernels import mixture
 from topstory.kernels.choice import choose
 from topstory.kernels.compilation import Floats
@@ -56,7 +57,7 @@ def decide(
             *(policy.model.state, room, policy.model.segment(user), slots),
             *(policy.model.roster.keys[slots], policy.explorer.rule, SHARES, bucket),
             *(np.uint64(policy.seed), number),
-            *(estimates, scores, np.empty(5 * len(pool))),
+            *(estimates, scores, np.empty((2 + WORK) * len(pool))),
         )
         return pool[place], propensity, own, scores
     place, propensity, own = mixture.decide(
@@ -92,7 +93,7 @@ def test_a_decision_is_its_buckets_and_its_propensity_is_the_mixs(
             article, propensity, own, _ = decide(policy, user, pool, bucket, number)
             place, _ = choose(
                 *(explorer.rule, estimates, widths, keys, np.uint64(policy.seed), number, number),
-                *(np.empty(len(pool)), np.empty(3 * len(pool))),
+                *(np.empty(len(pool)), np.empty(WORK * len(pool))),
             )
             assert article == pool[place]  # what the policy alone would choose
             assert propensity == pytest.approx(chances[pool.index(article)])

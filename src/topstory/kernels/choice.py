@@ -63,7 +63,7 @@ def choose(
     """The place of the chosen article in the pool, and the probability that it was chosen.
 
     Ties are broken uniformly at random: the highest of the decision's random priorities wins.
-    `scores` has room for each article, `work` for three numbers of each.
+    `scores` has room for each article, `work` for as many numbers of each as `explorers.WORK` says.
     """
     root = stream(seed, decision)
     draw(rule, estimates, widths, keys, root, trials, scores, work)
