@@ -175,12 +175,23 @@ def test_what_compose_mounts_is_there() -> None:
 def test_nginx_knows_every_front_end_and_leaves_limits_to_the_service() -> None:
     parsed = crossplane.parse(str(DEPLOY / "nginx" / "topstory.conf"), check_ctx=False)
     assert parsed["status"] == "ok", parsed["errors"]
-    blocks = {block["directive"]: block["block"] for block in parsed["config"][0]["parsed"]}
+    sections = parsed["config"][0]["parsed"]
+    blocks = {block["directive"]: block["block"] for block in reversed(sections)}
     servers = {line["args"][0] for line in blocks["upstream"] if line["directive"] == "server"}
     nodes = {name for name in yaml.safe_load(COMPOSE.read_text())["services"] if "topstory" in name}
     assert servers == {f"{name}:8000" for name in nodes}
     scraped = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
     assert set(scraped["scrape_configs"][0]["static_configs"][0]["targets"]) == servers
+    ports = {
+        line["args"][0]
+        for each in sections
+        for line in each["block"]
+        if "listen" in line["directive"]
+    }
+    (learner,) = scraped["scrape_configs"][1]["static_configs"][0]["targets"]
+    published = yaml.safe_load(COMPOSE.read_text())["services"]["nginx"]["ports"]
+    assert learner.removeprefix("nginx:") in ports
+    assert not any(learner.removeprefix("nginx:") in port for port in published)
     (size,) = (line["args"] for line in blocks["server"] if "max_body" in line["directive"])
     assert int(size[0].removesuffix("m")) * 1_000_000 >= LimitsConfig().policy_bytes
 

@@ -24,7 +24,7 @@ from topstory.models.contexts import kernel_rows
 from topstory.models.input_range import MAX_MAGNITUDE, in_range
 
 CHUNK_EVENTS = 1 << 16  # events between two reports of progress, and two chances to stop
-ALL = np.zeros(0, bool)  # events
+ALL = np.zeros(0, bool)  # no selection: every event counts
 MAX_QUIET_LOSS = 0.9  # rejection sampling may lose this share of events without a warning
 
 
