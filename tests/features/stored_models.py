@@ -22,7 +22,9 @@ from topstory.events import EventLog
 from topstory.features.event.tables import EVENT_FEATURES
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-EVENTS_LOG = FIXTURES / "log-v2-events"
+# Models with features of the event, and the logs that they made: all in x, and some in f.
+EVENTS = {"features-v3-events": "log-v2-events", "features-v4-events": "log-v3-events"}
+IN_F = ("weekday", "age_hours")
 USERS: list[dict[str, Any]] = [
     {"country": "fr", "age": 31.5, "spent": 12.0, "is_subscriber": False, "joined": "2008-03-01"},
     {"country": "nowhere", "likes": ["a", "c"], "city": "city-7", "about": "rain and wind in Rome"},
@@ -64,8 +66,8 @@ def contexts_of(log: EventLog) -> list[list[list[str]]]:
     ]
 
 
-def write_events(version: int = 3, folder: Path = FIXTURES) -> Path:
-    """A model with all features of the event, and a log of format version 2 that it made."""
+def write_events(version: int = 4, folder: Path = FIXTURES) -> Path:
+    """A model with all features of the event, and a log that it made; version 4: some are in f."""
     path = folder / f"features-v{version}-events.safetensors"
     if path.exists():
         raise FileExistsError(f"{path.name} is what an earlier version wrote: it stays as it is")
@@ -84,10 +86,14 @@ def write_events(version: int = 3, folder: Path = FIXTURES) -> Path:
         },
     )
     builder = ts.FeatureBuilder(
-        method="pca", components=3, event=tuple(EVENT_FEATURES), timezone="Europe/Berlin"
+        method="pca",
+        components=3,
+        event=tuple(name for name in EVENT_FEATURES if version == 3 or name not in IN_F),
+        event_in_f=() if version == 3 else IN_F,
+        timezone="Europe/Berlin",
     )
     made = builder.fit(log).apply(log)[:60]
-    made.write(EVENTS_LOG)
+    made.write(folder / EVENTS[path.stem])
     builder.save(path)
     told = made_by(builder, ({"section": "sport", "words": 300.0}, {}))
     told["contexts"] = contexts_of(made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.features.worlds import little_log
 
 import topstory as ts
 from topstory.events import EventLog
+from topstory.events.folder.contents import read_contents
 from topstory.features.event.declared import MAX_LENGTH, EventFeatures
 from topstory.features.event.seen_articles import SeenArticles
 
@@ -104,6 +106,38 @@ def test_one_event_has_the_bits_that_it_has_among_many() -> None:
         assert (alone[0] == pairs[i]).all()
 
 
+X, F = ("hour_of_day", "age_hours"), ("weekday", "seen_before")  # some in x, the others in f
+
+
+def test_numbers_in_f_are_those_that_they_are_in_x_and_come_last() -> None:
+    log = dated_log()
+    whole = builder(event=(*X, *F)).fit(log).apply(log)
+    parted = builder(event=X, event_in_f=F).fit(log)
+    made = parted.apply(log)
+    assert parted.event_.columns[-4:] == parted.event_.feature_columns
+    assert made.varying is not None
+    assert (made.event_numbers, made.varying.width, made.event_features) == (7, 5, 4)
+    hour, week, age, seen = slice(-8, -6), slice(-6, -3), slice(-3, -2), slice(-2, -1)
+    for t in range(0, len(log), 40):
+        one, other = whole.contexts(t), made.contexts(t)
+        rest = slice(None, -8)
+        wanted = [one[:, part] for part in (rest, hour, age, week, seen, slice(-1, None))]
+        assert (other == np.concatenate(wanted, axis=1)).all()
+        assert (made.context(t) == other[int(log.position[t])]).all()
+
+
+def test_one_event_has_the_same_numbers_in_f_as_among_many() -> None:
+    declared = EventFeatures.of((), timezone="America/New_York", in_f=ALL)
+    random = np.random.default_rng(0)
+    at, slot = random.integers(0, 2 * 10**15, 300), random.integers(20, size=300)
+    published, seen = at - random.integers(-HOUR, 900 * HOUR, 300), random.integers(20, size=300)
+    pairs = declared.of_pairs(at, published, seen, slot)
+    assert (declared.per_event, declared.per_article, pairs.shape) == (0, 8, (300, 8))
+    for i in range(300):
+        known = (int(at[i]), [int(published[i])], [int(seen[i])], int(slot[i]))
+        assert (declared.of_articles(*known)[0] == pairs[i]).all()
+
+
 def test_hours_are_those_of_the_time_zone() -> None:
     summer, winter = 1246406400, 1230768000  # midnights in UTC
     berlin = EventFeatures.of(["hour_of_day"], timezone="Europe/Berlin")
@@ -124,10 +158,15 @@ def test_seen_articles_are_bounded_and_the_last_ones() -> None:
     assert [visitor for visitor, _ in seen] == ["ann", "eve"]
 
 
-def test_a_log_with_event_features_is_stored_and_cut_and_joined(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_f", [(), F])
+def test_a_log_with_event_features_is_stored_and_cut_and_joined(
+    in_f: tuple[str, ...], tmp_path: Path
+) -> None:
     log = dated_log()
-    made = builder().fit(log).apply(log)
+    x = [name for name in ALL if name not in in_f]
+    made = builder(event=x, event_in_f=in_f).fit(log).apply(log)
     made.write(tmp_path / "log")
+    assert read_contents(tmp_path / "log").version == (3 if in_f else 2)
     again = EventLog.read(tmp_path / "log")
     some = np.array([5, 3, 1500, 3])
     for one, other in (
@@ -136,7 +175,7 @@ def test_a_log_with_event_features_is_stored_and_cut_and_joined(tmp_path: Path) 
         (EventLog.concat([made[:700], made[700:]]), made),
         (EventLog.concat([made[some], made[1:3]]), made[np.array([5, 3, 1500, 3, 1, 2])]),
     ):
-        assert one.event_numbers == 8
+        assert (one.event_numbers, one.event_features) == (8, 4 if in_f else 0)
         for t in range(0, len(one), max(1, len(one) // 20)):
             assert (one.contexts(t) == other.contexts(t)).all()
     made[some].write(tmp_path / "some")
@@ -146,9 +185,23 @@ def test_a_log_with_event_features_is_stored_and_cut_and_joined(tmp_path: Path) 
     assert (np.bincount(made.visitor_number) == np.bincount(log.visitors.number)).all()
 
 
-def test_a_stored_builder_has_the_same_events_and_identity(tmp_path: Path) -> None:
+def test_logs_whose_numbers_are_in_x_and_in_f_are_no_one_log() -> None:
+    log = dated_log()[:200]
+    one, other = (
+        replace(builder(event=x, event_in_f=f).fit(log).apply(log), feature_model=None)
+        for x, f in ((ALL, ()), (X, ("weekday", "position", "seen_before")))
+    )
+    with pytest.raises(ValueError, match=r"numbers are of the event: \[8\].*articles are \[0, 5\]"):
+        EventLog.concat([one, other])
+
+
+@pytest.mark.parametrize("in_f", [(), F])
+def test_a_stored_builder_has_the_same_events_and_identity(
+    in_f: tuple[str, ...], tmp_path: Path
+) -> None:
     log = dated_log()
-    fitted = builder(timezone="Europe/Berlin").fit(log)
+    x = [name for name in ALL if name not in in_f]
+    fitted = builder(timezone="Europe/Berlin", event=x, event_in_f=in_f).fit(log)
     fitted.save(tmp_path / "model")
     again = ts.FeatureBuilder.load(tmp_path / "model")
     assert again.event_ == fitted.event_
@@ -164,7 +217,11 @@ def test_a_stored_builder_has_the_same_events_and_identity(tmp_path: Path) -> No
     ("changes", "parameters", "message"),
     [
         ({}, {"event": ["age"]}, "no feature 'age'; choose from hour_of_day, weekday"),
-        ({}, {"event": "age_hours"}, "must be a list of names"),
+        ({}, {"event": "age_hours"}, "event must be a list of names"),
+        ({}, {"event_in_f": "age_hours"}, "event_in_f must be a list of names"),
+        ({}, {"event_in_f": ["age"]}, "event_in_f: there is no feature 'age'; choose from"),
+        ({}, {"event_in_f": ["weekday"]}, "event_in_f: weekday is in event, too; .* x or f"),
+        ({"decisions": None}, {"event": [], "event_in_f": ["position"]}, "needs the slot"),
         ({}, {"timezone": "Mars"}, "timezone must be a name such as UTC"),
         ({"timestamps": None}, {}, "hour_of_day needs timestamps.*import --map"),
         ({"decisions": None}, {}, "position needs the slot"),

@@ -184,6 +184,18 @@ def test_all_scales(kind: str, d: int) -> None:
     sweep(kind, d, ALL if d < 200 else ALL[::19])
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(("scale", "mixed"), [(1e-3, False), (1e3, True), (1e9, False)])
+def test_hybrid_with_two_hundred_features(scale: float, mixed: bool) -> None:
+    """A minute each, for the two references with 1,000 coefficients."""
+    history = History("hybrid", 200, scale, 300, 5, mixed)
+    policy = make("hybrid", 1.0, 1.0)
+    history.teach(policy, shuffled=False)
+    assert is_factored(policy) == (scale >= 1e3)
+    compared, total = history.judge(policy, 1.0, 1.0, nudges=1)
+    assert compared > 0.6 * total
+
+
 def one_article_log(users: Floats, payoffs: Floats) -> ts.EventLog:
     """Pools of one article: every event is a trial."""
     events = len(users)

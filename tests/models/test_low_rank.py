@@ -1,8 +1,11 @@
 """A diagonal and a few rows: what the sums say, exact where they can hold it."""
 
+import itertools
+
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.models.test_any_scale import RIDGES, SCALES, History
 
 import topstory as ts
 from topstory.kernels.models.low_rank import TURNS
@@ -13,12 +16,19 @@ Floats = npt.NDArray[np.float64]
 
 
 class Plain:
-    """The same with whole matrices: A = diag(D) + FᵀF, the weakest direction of F put on D."""
+    """The same with whole matrices: A = diag(D) + FᵀF.
+
+    A trial takes a free row of F; if there is none, F's weakest direction is put on D.
+    """
 
     def __init__(self, ridge: float, rank: int) -> None:
         self.D, self.F, self.b = np.full(D, ridge), np.zeros((rank + 1, D)), np.zeros(D)
 
     def shown(self, x: Floats) -> None:
+        free = np.flatnonzero(~self.F[:-1].any(axis=1))
+        if len(free):
+            self.F[free[0]] = x
+            return
         self.F[-1] = x
         square = self.F @ self.F.T
         square += (1e-10 * np.trace(square) + 1e-300) * np.eye(len(square))
@@ -105,3 +115,35 @@ def test_a_bad_rank_is_refused() -> None:
     for rank in (-1, 2.5, 1000):
         with pytest.raises(ValueError, match="rank must be a whole number from 0 to 256"):
             LowRankLinear(rank=rank)
+
+
+SCALED = list(itertools.product(SCALES, RIDGES[:-1], [False, True], [False, True]))
+
+
+def test_it_holds_at_any_scale_of_contexts_and_ridges() -> None:
+    """As the exact regression, in all cases where rounding allows an answer; and finite in all."""
+    compared = total = 0
+    for number, (scale, (ridge, _), mixed, shuffled) in enumerate(SCALED[::5]):
+        trials = 8 if number % 2 else 30
+        history = History("disjoint", D, scale, trials, number, mixed)
+        policy = ts.Policy(LowRankLinear(ridge, 20), ts.UpperConfidence(0.5))
+        history.teach(policy, shuffled)
+        found = history.judge(policy, ridge, 1.0)
+        compared, total = compared + found[0], total + found[1]
+    assert compared > 0.6 * total
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e9, 1e12, 1e19])
+@pytest.mark.parametrize("rank", [0, 2, 16])
+def test_more_trials_than_rows_leave_it_able_to_learn_at_any_scale(scale: float, rank: int) -> None:
+    """A feature that tells the better of two articles is found, however large contexts are."""
+    random = np.random.default_rng(6)
+    events, pool = 3_000, np.array(["a", "b"])
+    users = np.column_stack([random.normal(size=(events, D - 1)), np.ones(events)])
+    shown = random.integers(2, size=events)
+    clicked = random.random(events) < np.where((users[:, 0] > 0) == (shown == 0), 0.5, 0.1)
+    places = np.zeros(events, int)
+    log = ts.EventLog.from_arrays(users * scale, [["a", "b"]], places, pool[shown], clicked)
+    result = ts.replay(made(rank, ridge=1.0), log)
+    assert abs(result.learning.trials - events / 2) < 5 * np.sqrt(events / 4)
+    assert result.deployment.relative_ctr > 1.3  # 1.67 if it always chose the better one

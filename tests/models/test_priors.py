@@ -251,6 +251,25 @@ def test_a_prior_that_an_earlier_version_wrote_still_loads() -> None:
     np.testing.assert_allclose(found.mean, [0.1312, -0.0193, -0.0797, 0.265], atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("kind", "estimates", "later"),
+    [
+        ("disjoint", [0.2943293206837696, 0.2924302469487478], [0.290417812194, 0.282295610510]),
+        ("hybrid", [0.2922973056222719, 0.29282858993105154], [0.290182817222, 0.283702983248]),
+    ],
+)
+def test_a_ridge_that_an_earlier_version_found_is_kept_and_found_anew_as_it_was(
+    kind: str, estimates: list[float], later: list[float]
+) -> None:
+    path = Path(__file__).parent.parent / "fixtures" / f"auto-ridge-v1-{kind}.safetensors"
+    policy, x = ts.Policy.load(path), [0.5, 0.5, 0.5, 1.0]
+    ids = ["9-0", "9-1"]
+    np.testing.assert_allclose(policy.estimates(x, ids), estimates, rtol=1e-9)
+    flat = np.outer([0.1, -0.1, 0.0, 0.3], [0.0, 0.0, 1.0])
+    learn_all(policy, linear_log(9, 25, 60, flat, 0.02), 1_500)
+    np.testing.assert_allclose(policy.estimates(x, ids), later, rtol=1e-9)
+
+
 def test_bad_input_is_refused_with_what_to_do(prior: ts.Prior, tmp_path: Path) -> None:
     empty = linear_log(0, 3, 4, BETA, 0.1)[:0]
     for call, message in (

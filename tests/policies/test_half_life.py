@@ -15,8 +15,9 @@ from topstory.policies.registry import REGISTRY
 
 HOUR = 3600
 NAMES = [
-    *("egreedy", "ucb-warm", "ucb-seg", "linucb-disjoint", "linucb-hybrid"),
-    *("linucb-hybrid-prior", "linucb-disjoint-prior", "logucb-disjoint"),
+    *("egreedy", "ucb-warm", "ucb-seg", "linucb-disjoint", "linucb-hybrid", "linucb-lowrank"),
+    *("linucb-hybrid-prior", "linucb-disjoint-prior", "ucb-prior"),
+    *("logucb-disjoint", "logucb-hybrid"),
 ]
 PLACE = world(seed=7)
 LOG = PLACE.log(600, changing_pools(12, 4, 15, seed=8), np.random.default_rng(9))
@@ -104,6 +105,26 @@ def test_training_by_sums_counts_trials_by_age_too() -> None:
     np.testing.assert_allclose(
         one.estimates(x, list(PLACE.ids)), two.estimates(x, list(PLACE.ids)), rtol=1e-8
     )
+
+
+def test_a_policy_of_every_model_is_tested_here() -> None:
+    models = {REGISTRY[name].model.name for name in NAMES}
+    # The others learn nothing, or from the whole log at once.
+    assert models == {
+        REGISTRY[name].model.name for name in LIVE if REGISTRY[name].model.load().learns
+    }
+
+
+def test_a_clock_that_an_earlier_version_stored_goes_on() -> None:
+    policy = ts.Policy.load(Path(__file__).parent.parent / "fixtures" / "half-life-v1.safetensors")
+    assert (policy.half_life, policy.tick) == (8.0, 156)
+    x = [0.3, 0.7, 0.0, 1.0]
+    wanted = [0.23570111081207493, 0.22558103504263838, 0.159867942906538]
+    np.testing.assert_allclose(policy.estimates(x, POOL), wanted, rtol=1e-9)
+    policy.advance(47 * HOUR)  # 8 hours after tick 156
+    for _ in range(3):
+        policy.learn(x, "sun", 1.0)
+    assert policy.estimates(x, POOL)[1] > wanted[1]
 
 
 def test_the_clock_is_stored_and_copied(tmp_path: Path) -> None:

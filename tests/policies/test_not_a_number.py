@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from tests.models.making_priors import some_prior
+from tests.policies.test_policies import LIVE
 
 import topstory as ts
 from topstory.kernels.buckets import LEARNING
 from topstory.models.input_range import MAX_MAGNITUDE, MAX_RIDGE, MIN_RIDGE
 from topstory.policies.policy import Policy
+from topstory.policies.registry import REGISTRY
 from topstory.serving.api.errors import ApiError
 from topstory.serving.config.limits import LimitsConfig
 from topstory.serving.config.schema import Config, TrafficConfig
@@ -23,6 +27,7 @@ from topstory.serving.state.traffic import Traffic
 LINEAR = ["linucb-disjoint", "egreedy-disjoint", "linucb-hybrid", "egreedy-hybrid"]
 POOL = ["rain", "sun", "fog"]
 USER = [0.5, 0.2, 1.0]
+ENDS = [0.0, 5e-324, 1e-20, 1e-6, 1.0, 1e6, MAX_MAGNITUDE, -MAX_MAGNITUDE]
 
 
 def poisoned(name: str, article: str = "sun") -> Policy:
@@ -104,15 +109,14 @@ def test_a_ridge_out_of_range_is_refused(name: str, ridge: float) -> None:
 @pytest.mark.parametrize("ridge", [MIN_RIDGE, 1e-6, 1.0, 1e6, MAX_RIDGE])
 def test_no_score_is_nan_at_the_ends_of_what_is_accepted(name: str, ridge: float) -> None:
     """Contexts, features and payoffs at both ends, in any order: scores, replay and a batch."""
-    ends = [0.0, 5e-324, 1e-20, 1e-6, 1.0, 1e6, MAX_MAGNITUDE, -MAX_MAGNITUDE]
     random = np.random.default_rng(7)
     policy = ts.policy(name, ridge=ridge)
     for article in POOL:
-        policy.add_article(article, random.choice(ends, 2))
-    users = random.choice(ends, (200, 3))
+        policy.add_article(article, random.choice(ENDS, 2))
+    users = random.choice(ENDS, (200, 3))
     for user in users:
         chosen = policy.choose(user, POOL).article
-        policy.learn(user, chosen, float(random.choice(ends)))
+        policy.learn(user, chosen, float(random.choice(ENDS)))
         for found in (policy.estimates(user, POOL), policy.widths(user, POOL)):
             assert np.isfinite(found).all()
         assert not np.isnan(policy.scores(user, POOL)).any()
@@ -123,6 +127,40 @@ def test_no_score_is_nan_at_the_ends_of_what_is_accepted(name: str, ridge: float
     log = ts.EventLog.from_arrays(logged, [POOL], [0] * len(users), shown, [0, 1] * 100)
     result = ts.replay(ts.policy(name, ridge=ridge), log)
     assert 0 < result.learning.trials < len(log)  # a NaN would match every event
+
+
+@pytest.mark.parametrize("name", LIVE)
+@pytest.mark.parametrize(("ridge", "half_life"), [(MIN_RIDGE, None), (1.0, 1.0), (MAX_RIDGE, None)])
+def test_no_policy_has_a_nan_or_chooses_with_no_chance_at_the_ends_of_what_is_accepted(
+    name: str, ridge: float, half_life: float | None
+) -> None:
+    """Every model with every explorer; an overflow that numpy warns of is an error, too."""
+    entry, random = REGISTRY[name], np.random.default_rng(7)
+    given: dict[str, Any] = {} if entry.model.name == "nothing" else {"half_life": half_life}
+    if "ridge" in entry.model_parameters and not entry.from_prior:
+        given["ridge"] = ridge
+    if "offset" in entry.model_parameters:
+        given["offset"] = {"rain": random.choice(ENDS, 4), "snow": random.choice(ENDS, 4)}
+    if entry.from_prior:
+        given["prior"] = some_prior(4, 2)
+    policy = ts.policy(name, **given)
+    pool = ["rain", "sun", "snow"]
+    for article in pool:
+        policy.add_article(article, random.choice(ENDS, 2))
+    users = random.choice(ENDS, (80, 4))
+    payoffs = random.integers(2, size=80).astype(float)
+    if "logistic" not in entry.model.name:
+        payoffs = random.choice(ENDS, 80)
+    for number, (user, payoff) in enumerate(zip(users, payoffs, strict=True)):
+        policy.advance(600 * number)
+        choice = policy.choose(user, pool)
+        assert 0 < choice.propensity <= 1
+        policy.learn(user, choice.article, payoff)
+        assert np.isfinite(policy.estimates(user, pool)).all()
+        assert not np.isnan(policy.widths(user, pool)).any()
+        chances = policy.probabilities(user, pool)
+        assert (chances >= 0).all()
+        assert chances.sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("tiny", [0.0, 5e-324, 1e-200, 1e-75])

@@ -4,6 +4,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from tests.models.making_priors import some_prior
 
 import topstory as ts
@@ -86,6 +87,32 @@ def test_the_propensity_is_how_often_the_article_is_chosen(name: str, trials: in
         assert len(propensities) <= 1
         p = propensities.pop() if propensities else 0.0
         assert abs(share - p) <= 5 * np.sqrt(p * (1 - p) / len(found)) + 1e-12
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_what_scoring_reads_follows_from_what_was_learned_to_the_bit(name: str) -> None:
+    """Whatever was scored in between, and in whichever batches: so other machines have the same."""
+    busy, idle = make(name), make(name)
+    random = np.random.default_rng(7)
+    for turn in range(300):
+        x, article = user(random), POOL[turn % 3]
+        for policy in (busy, idle):
+            policy.learn(x, article, float(turn % 4 == 0))
+        busy.estimates(user(random), POOL[: 1 + turn % 3])
+    slots = busy.model.slots(POOL)
+    read = busy.model.scored_rows(slots)
+    again, other = busy.model.scored_rows(slots), idle.model.scored_rows(slots)
+    assert set(read) == set(busy.model.scored)
+    for field, rows in read.items():
+        assert rows.tobytes() == again[field].tobytes() == other[field].tobytes(), field
+    # Nor does it change what is learned, or scored afterwards.
+    x = user(random)
+    before = idle.copy().estimates(x, POOL)
+    assert_allclose(busy.estimates(x, POOL), before, rtol=1e-9)
+    for policy in (busy, idle):
+        policy.learn(x, "sun", 1.0)
+    for field, rows in busy.model.learned().items():
+        assert rows.tobytes() == idle.model.learned()[field].tobytes(), field
 
 
 def test_propensities_are_the_true_mixture() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from tests.policies.stored_policies import FIXTURES, trained
+from tests.policies.stored_policies import FIXTURES, GENERAL, general, trained
 from tests.policies.test_policies import LIVE, POOL, make, train
 
 import topstory as ts
@@ -62,6 +62,32 @@ def test_a_file_that_an_earlier_version_wrote_still_loads(path: Path) -> None:
     np.testing.assert_allclose(loaded.scores(x, POOL), policy.scores(x, POOL), rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", GENERAL)
+def test_a_general_form_that_an_earlier_version_wrote_still_loads(name: str) -> None:
+    policy, loaded = general(name), ts.Policy.load(FIXTURES / f"policy-v2-{name}.safetensors")
+    random, pool = np.random.default_rng(6), ["rain", "sun", "fog"]
+    for _ in range(20):
+        x = np.append(random.random(3), 1.0)
+        np.testing.assert_allclose(loaded.scores(x, pool), policy.scores(x, pool), rtol=1e-12)
+        for each in (loaded, policy):
+            each.learn(x, "rain", 1.0)
+
+
+@pytest.mark.parametrize("name", ["active", "current", "edited", "clock"])
+def test_places_that_are_not_there_are_refused(name: str, tmp_path: Path) -> None:
+    """Kernels follow them, and would read what is beyond."""
+    policy = general("edited")
+    policy.scores([0.1, 0.2, 0.3, 1.0], ["rain", "sun"])
+    array = getattr(policy.model.state, name)
+    for bad in (10_000, -1):
+        kept = array.copy()
+        array[1] = bad
+        policy.save(tmp_path / "p.safetensors")
+        array[:] = kept
+        with pytest.raises(ValueError, match=f"{name}: not all of it is (places|counts)"):
+            ts.Policy.load(tmp_path / "p.safetensors")
+
+
 def test_no_file_of_an_earlier_version_was_removed() -> None:
     kept = {path.stem.removeprefix("policy-v1-") for path in FIXTURES.glob("policy-v1-*")}
     assert kept >= FIRST
@@ -114,7 +140,7 @@ def test_foreign_and_newer_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not a topstory policy"):
         ts.Policy.load(path)
     save_file({"w": np.zeros(3)}, path, {"format": "topstory-policy", "version": "9"})
-    with pytest.raises(ValueError, match="policy format 9, but this topstory reads up to 1"):
+    with pytest.raises(ValueError, match="policy format 9, but this topstory reads up to 2"):
         ts.Policy.load(path)
     path.write_text("id,click\n1,0\n")
     with pytest.raises(ValueError, match="not a safetensors file, or damaged"):

@@ -59,6 +59,7 @@ class Training:
     held_out_events: int  # at the end of the log
     refitted: bool  # whether the policy learned the held-out events as well, after they judged it
     seconds: float  # that learning took
+    payoffs: tuple[float, float] = (0.0, 0.0)  # the least and the largest that it learned
 
 
 def train(
@@ -135,6 +136,7 @@ def train(
         held_out_events=events - cut,
         refitted=refit and cut < events,
         seconds=run.seconds,
+        payoffs=(run.least, run.most),
     )
 
 
@@ -196,6 +198,7 @@ class _Run:
         self.progress = progress
         self.learned, self.capped = 0, 0
         self.total = self.squares = self.seconds = 0.0  # of the weights
+        self.least = self.most = 0.0  # of payoffs
         self.warned = False
 
     def learn(self, start: int, stop: int) -> None:
@@ -209,6 +212,8 @@ class _Run:
             began = perf_counter()
             learn_every(self.policy, part, weights, self.engine, self._follow)
             self.seconds += perf_counter() - began
+            self.least = min(self.least, float(part.payoff.min(initial=0.0)))
+            self.most = max(self.most, float(part.payoff.max(initial=0.0)))
             used = np.ones(len(part)) if weights is None else weights
             self.total += float(used.sum())
             self.squares += float((used * used).sum())

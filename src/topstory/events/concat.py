@@ -35,11 +35,13 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
     model = same_feature_model(named)
     articles, article_maps = _merge_articles([log.article_table for log in logs])
     pools, pool_maps = _merge_pools([log.pool_table for log in logs], article_maps)
-    event_numbers = {log.event_numbers for log in logs}
-    if len(event_numbers) > 1:
+    numbers = {(log.event_numbers, log.event_features) for log in logs}
+    if len(numbers) > 1:
         raise ValueError(
             "the logs' contexts differ in how many numbers are of the event: "
-            f"{sorted(event_numbers)}; only logs with the same features can be one log"
+            f"{sorted({every for every, _ in numbers})}, of which features of articles are "
+            f"{sorted({features for _, features in numbers})}; only logs with the same features "
+            "can be one log"
         )
     propensity = None
     if any(log.recorded_propensity is not None for log in logs):
@@ -58,8 +60,9 @@ def concat(logs: Iterable[EventLog]) -> EventLog:
         exact=_join_exact(logs),
         feature_model=model,
         decisions=_join_decisions(logs),
-        event_numbers=event_numbers.pop(),
+        event_numbers=logs[0].event_numbers,
         varying=_join_varying(logs),
+        event_features=logs[0].event_features,
         propensity_estimate=next((e for e in (log.propensity_estimate for log in logs) if e), None),
     )
 

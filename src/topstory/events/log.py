@@ -90,6 +90,8 @@ class EventLog(ArrayRecord):
     event_numbers: int = 0
     # Those of them that differ between the articles of a pool; None: none does.
     varying: VaryingNumbers | None = None
+    # How many of those, the last ones, are features of the article: of f in z = x ⊗ f, not of x.
+    event_features: int = 0
     # How the propensities were estimated; None: they were not, but recorded or taken as uniform.
     propensity_estimate: str | None = None
 

@@ -77,6 +77,8 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         text: how many numbers a field of text becomes.
         event: features that change with the event: any of hour_of_day, weekday, position,
             age_hours and seen_before. They come last in a context, before the constant.
+        event_in_f: others of these, which enter the article's features f instead: in hybrid models
+            z = x ⊗ f depends on them. Other models take them as those of `event`.
         published: the field of articles' profiles that says when one came out, for age_hours;
             None: their only date.
         timezone: whose hours and weekdays count.
@@ -130,6 +132,7 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         event: Sequence[str] = (),
         published: str | None = None,
         timezone: str = "UTC",
+        event_in_f: Sequence[str] = (),
     ) -> None:
         self.clusters = clusters
         self.article_clusters = article_clusters
@@ -152,6 +155,7 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         self.event = event
         self.published = published
         self.timezone = timezone
+        self.event_in_f = event_in_f
 
     def fit(self, log: EventLog, progress: Callable[[Step], None] | None = None) -> FeatureBuilder:
         """Learn from a raw log of random exploration.
@@ -410,7 +414,7 @@ class FeatureBuilder(BaseEstimator):  # type: ignore[misc]
         self.unknown = Counter()
 
     def _declared(self) -> EventFeatures:
-        return EventFeatures.of(self.event, self.published, self.timezone)
+        return EventFeatures.of(self.event, self.published, self.timezone, self.event_in_f)
 
     def _check_events(self, timed: bool, columns: tuple[str, ...], ids: Any | None) -> None:
         known = ids is None or ids.null_count < len(ids)

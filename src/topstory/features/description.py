@@ -88,6 +88,7 @@ class FeatureReport(msgspec.Struct, frozen=True):
     identity: str = ""
     event_numbers: tuple[str, ...] = ()  # of a context, by name: those that change with the event
     tried: tuple[TriedMethod, ...] = ()  # by the method auto, the best first
+    event_features: tuple[str, ...] = ()  # those of `event_numbers` that are features f of articles
 
 
 def describe(builder: FeatureBuilder, tried: tuple[TriedMethod, ...] = ()) -> FeatureReport:
@@ -129,6 +130,7 @@ def describe(builder: FeatureBuilder, tried: tuple[TriedMethod, ...] = ()) -> Fe
         identity=builder.identity,
         event_numbers=builder.event_.columns,
         tried=tried,
+        event_features=builder.event_.feature_columns,
     )
 
 

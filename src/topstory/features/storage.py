@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +27,11 @@ from topstory.sealed import Arrays, Seal
 if TYPE_CHECKING:
     from topstory.features.builder import FeatureBuilder
 
+VERSION = 3
 _SEAL = Seal(
     kind="feature model",
     key="builder",
-    version=3,
+    version=VERSION + 1,  # some features of the event are in f
     writer="FeatureBuilder.save",
     format="topstory-features",
 )
@@ -43,6 +45,9 @@ def save(builder: FeatureBuilder, path: str | PathLike[str]) -> None:
     if isinstance(parameters["engine"], Engine):
         parameters["engine"] = parameters["engine"].name
     parameters["event"] = list(parameters["event"])
+    in_f = list(parameters.pop("event_in_f"))
+    if in_f:
+        parameters["event_in_f"] = in_f
     described: dict[str, Any] = {
         "parameters": parameters,
         "users": _describe(builder.user_side_, "users", arrays),
@@ -68,7 +73,9 @@ def save(builder: FeatureBuilder, path: str | PathLike[str]) -> None:
             "history": [msgspec.structs.astuple(step) for step in model.history_],
         }
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    _SEAL.write(path, described, whole)
+    # The lowest version that has all of it, so that earlier topstories read what they can.
+    seal = _SEAL if in_f else replace(_SEAL, version=VERSION)
+    seal.write(path, described, whole)
 
 
 def load(path: str | PathLike[str]) -> FeatureBuilder:
@@ -80,7 +87,7 @@ def _build(described: dict[str, Any], arrays: Arrays) -> FeatureBuilder:
     from topstory.features.builder import FeatureBuilder
 
     parameters = described["parameters"]
-    parameters["event"] = tuple(parameters.get("event", ()))
+    parameters |= {key: tuple(parameters.get(key, ())) for key in ("event", "event_in_f")}
     builder = FeatureBuilder(**parameters)
     articles = described.get("articles")
     builder.learn(

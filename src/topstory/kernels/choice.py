@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Floats, Slots, compiled
-from topstory.kernels.contexts import Dense, load
+from topstory.kernels.contexts import load
+from topstory.kernels.event_features import Context
 from topstory.kernels.explorers.explorer import distribute, draw
 from topstory.kernels.models.model import comparable, enter, estimate, width
 from topstory.kernels.randomness import priority, stream
@@ -31,7 +32,7 @@ def score(state: Any, x: Any, segment: int, slots: Slots, estimates: Floats, wid
 @compiled
 def score_all(
     state: Any,
-    room: Dense,
+    room: Context,
     contexts: Floats,
     segments: Slots,
     slots: Slots,

@@ -1,7 +1,9 @@
 """How the kernels are compiled: with numba, typed, cached on disk, and repeatable to the bit."""
 
 import gc
+import logging
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numba
@@ -18,6 +20,9 @@ Floats: TypeAlias = NDArray[np.float64]
 Slots: TypeAlias = NDArray[np.int32]
 Counters: TypeAlias = NDArray[np.int64]
 
+log = logging.getLogger("topstory.kernels")
+UNNOTICED_SECONDS = 1.0  # a compilation that takes longer is told of
+
 _OPTIONS: dict[str, Any] = {
     # No fastmath: sums are never reordered, so a kernel gives the same bits wherever it is inlined.
     "error_model": "numpy",
@@ -31,8 +36,8 @@ _OPTIONS: dict[str, Any] = {
 _INTERNAL: dict[str, Any] = {**_OPTIONS, **part_options()}
 
 
-class _WithoutCollection(event.Listener):
-    """Lets Python's collector of cyclic garbage rest while numba compiles.
+class Compilations(event.Listener):
+    """Lets Python's collector of cyclic garbage rest while numba compiles, and says that it does.
 
     The compiler makes objects by the million, and looking for cycles among them took an eighth of
     its time. Kernels call kernels, so compilations nest; numba's lock lets one thread in at a time.
@@ -40,22 +45,31 @@ class _WithoutCollection(event.Listener):
 
     depth = 0
     pauses = False
+    seconds = 0.0
+    told = False
 
-    def on_start(self, event: event.Event) -> None:
+    def on_start(self, event: event.Event | None) -> None:
         """A compilation begins."""
         if self.depth == 0:
             self.pauses = gc.isenabled()
             gc.disable()
+            self.began = perf_counter()
         self.depth += 1
 
-    def on_end(self, event: event.Event) -> None:
+    def on_end(self, event: event.Event | None) -> None:
         """It ended, or failed."""
         self.depth -= 1
-        if self.depth == 0 and self.pauses:
-            gc.enable()
+        passed = self.seconds + perf_counter() - self.began
+        if passed > UNNOTICED_SECONDS and not self.told:
+            self.told = True
+            log.info("Compiling kernels, which takes seconds, once for each kind of policy ...")
+        if self.depth == 0:
+            self.seconds = passed
+            if self.pauses:
+                gc.enable()
 
 
-event.register("numba:compile", _WithoutCollection())  # type: ignore[no-untyped-call]
+event.register("numba:compile", Compilations())  # type: ignore[no-untyped-call]
 
 
 def compiled(function: F) -> F:

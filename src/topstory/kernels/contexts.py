@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from topstory.kernels.compilation import Floats, compiled, specialised
+from topstory.kernels.compilation import Floats, compiled, inlined, specialised
 
 # Up to this d the loops over features are unrolled: one compilation for each d, three times faster.
 UNROLLED_UP_TO = 8
@@ -71,7 +71,17 @@ def scratch(dimension: int) -> Dense:
     return Dense(np.zeros(dimension), unrolling(dimension), np.zeros(dimension))
 
 
-def load(contexts: Any, t: int, room: Dense) -> Any:
+@inlined
+def enter_pool(contexts: Any, p: int) -> None:
+    """Fill in `places` of `PerArticleRows` for pool p, unless they are."""
+    if p != contexts.current[0]:
+        first = contexts.offsets[p]
+        for j in range(first, contexts.offsets[p + 1]):
+            contexts.places[contexts.slots[j]] = j - first
+        contexts.current[0] = p
+
+
+def load(contexts: Any, t: int, room: Any) -> Any:
     """Event t's context."""
     raise NotImplementedError("called from kernels only")
 
@@ -87,12 +97,7 @@ def _load(contexts: Any, t: Any, room: Any) -> Any:
         return Sparse(contexts.indices[contexts.indptr[t] : contexts.indptr[t + 1]])
 
     def per_article(contexts: Any, t: Any, room: Any) -> Any:
-        p = contexts.pool[t]
-        if p != contexts.current[0]:
-            first = contexts.offsets[p]
-            for j in range(first, contexts.offsets[p + 1]):
-                contexts.places[contexts.slots[j]] = j - first
-            contexts.current[0] = p
+        enter_pool(contexts, contexts.pool[t])
         for i in range(room.values.shape[0]):
             room.values[i] = contexts.rows[t, i]
         return PerArticle(
@@ -104,6 +109,8 @@ def _load(contexts: Any, t: Any, room: Any) -> Any:
             contexts.places,
         )
 
+    if room.instance_class is not Dense:
+        return None  # `topstory.kernels.event_features`
     if not isinstance(contexts, types.NamedTuple):
         return dense
     return per_article if contexts.instance_class is PerArticleRows else sparse
@@ -123,6 +130,8 @@ def _aimed(x: Any, a: Any) -> Any:
             x.values[first + i] = x.table[row, i]
         return Dense(x.values, x.unroll, x.room)
 
+    if hasattr(x.instance_class, "event"):
+        return None  # `topstory.kernels.event_features`
     return per_article if x.instance_class is PerArticle else lambda x, a: x
 
 
@@ -137,6 +146,8 @@ def _rolled(x: Any, a: Any) -> Any:
         found = aimed(x, a)
         return Dense(found.values, (), found.room)
 
+    if hasattr(x.instance_class, "event"):
+        return None
     if x.instance_class is Sparse:
         return lambda x, a: x
     if x.instance_class is PerArticle:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING, UNIFORM
 from topstory.kernels.choice import score
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled
-from topstory.kernels.contexts import Dense, load
+from topstory.kernels.contexts import load
+from topstory.kernels.event_features import Context
 from topstory.kernels.explorers.explorer import distribute, draw
 from topstory.kernels.models.model import comparable
 from topstory.kernels.randomness import EXPLORE, priority, stream, unit
@@ -142,7 +143,7 @@ def decide_randomised(
 @compiled
 def decide_all(
     state: Any,
-    room: Dense,
+    room: Context,
     contexts: Floats,
     segments: Slots,
     slots: Slots,

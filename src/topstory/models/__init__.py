@@ -5,6 +5,7 @@ from topstory.models.disjoint import DisjointLinear as DisjointLinear
 from topstory.models.hindsight import Hindsight as Hindsight
 from topstory.models.hybrid import HybridLinear as HybridLinear
 from topstory.models.input_range import NotFiniteError as NotFiniteError
+from topstory.models.input_range import ScaleError as ScaleError
 from topstory.models.logistic.disjoint import LogisticDisjoint as LogisticDisjoint
 from topstory.models.logistic.hybrid import LogisticHybrid as LogisticHybrid
 from topstory.models.low_rank import LowRankLinear as LowRankLinear

@@ -99,6 +99,9 @@ class DisjointLinear(LinearModel):
         state = self.state
         state.A[slots] = sums.S + A
         state.b[slots] = sums.b + b
+
+    def _invert(self, slots: Slots) -> None:
+        state = self.state
         state.S[slots] = inverted(state.A[slots])
         state.v[slots] = np.einsum("aij,aj->ai", state.S[slots], state.b[slots])
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
 
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats, Slots
@@ -16,27 +15,38 @@ from topstory.kernels.models.factored import (
     convert,
     solve_coefficients,
 )
+from topstory.kernels.models.general_hybrid import GeneralHybrid
 from topstory.kernels.models.hybrid import IN_POOL, Hybrid
 from topstory.kernels.models.hybrid_forms import ACTIVE, CURRENT, UPDATES
 from topstory.kernels.models.model import refresh
-from topstory.models.linear import (
-    AUTO,
-    PAPER_RIDGE,
-    LinearModel,
-    prior_weight,
-    scaled_identities,
+from topstory.models.changing_z import ChangingZ
+from topstory.models.crossings import (
+    add_parts,
+    crossed,
+    fields_of,
+    new_fields,
+    release,
+    rows_for,
+    with_event,
 )
+from topstory.models.linear import AUTO, PAPER_RIDGE, prior_weight, scaled_identities
 from topstory.models.priors.evidence import collapse, inverted
 from topstory.models.priors.fit import likeliest_ridges
-from topstory.models.priors.hybrid_state import fill_hybrid, hybrid_is_exact
+from topstory.models.priors.hybrid_state import (
+    fade_shared,
+    fill_hybrid,
+    hybrid_is_exact,
+    invert_hybrid,
+)
 from topstory.models.priors.prior import Prior
 from topstory.models.priors.sums import ArticleSums, sum_articles
 from topstory.models.priors.weighing import noise, shared_weight
 
 SEARCH_TOLERANCE = 0.2  # of the ridge's logarithm
+FORMS = ("S", "v", "active", "current", "left_at")  # cached for scoring
 
 
-class HybridLinear(LinearModel):
+class HybridLinear(ChangingZ):
     """E[r] = zᵀβ + xᵀθ_a, Eq. (6): shared coefficients β over z = x ⊗ f, and a private θ_a.
 
     What one article learns about its features f carries over to the others. Articles that come
@@ -48,6 +58,9 @@ class HybridLinear(LinearModel):
         shared_ridge: the same for β = 0; also 1.
         prior: where β starts instead, and the ridge, learned from an earlier log
             (`ts.fit_prior`). How much of it is used follows from the trials.
+        event_features: how many numbers of a context, the last before the constant, are none of x
+            but of f: features of the article that change with the event, such as its age. A log
+            or a feature model that has some says so by itself.
 
     >>> HybridLinear(shared_ridge=10).parameters()
     {'ridge': 1.0, 'shared_ridge': 10.0}
@@ -74,8 +87,10 @@ class HybridLinear(LinearModel):
         ridge: float | str | None = None,
         shared_ridge: float | None = None,
         prior: Prior | None = None,
+        event_features: int = 0,
     ) -> None:
         super().__init__(ridge, prior)
+        self._begin_with(event_features)
         self.given_shared = (
             None if shared_ridge is None else prior_weight("shared_ridge", shared_ridge)
         )
@@ -91,26 +106,23 @@ class HybridLinear(LinearModel):
             self.ridge = self.given_ridge or prior.ridge
             self.shared_ridge = self.given_shared or prior.shared_ridge
             self.prior = replace(prior, ridge=self.ridge, shared_ridge=self.shared_ridge)
-        self._features: dict[str, Floats] = {}
-        self._count = 0  # of features; 0 until the first article is known
 
     def parameters(self) -> dict[str, Any]:
         """Both ridges, unless a prior takes their place."""
         own = AUTO if self.finds_ridge else self.given_ridge
         chosen = {"ridge": own, "shared_ridge": self.given_shared}
+        event = {"event_features": self.event_features} if self.event_features else {}
         if self.prior is not None and not self.finds_ridge:
-            return {name: value for name, value in chosen.items() if value is not None}
-        return {name: value or PAPER_RIDGE for name, value in chosen.items()}
+            return {name: value for name, value in chosen.items() if value is not None} | event
+        return {name: value or PAPER_RIDGE for name, value in chosen.items()} | event
 
     def own_start(self) -> tuple[Floats, Floats]:
         """A and b of an article without trials."""
-        assert self.dimension is not None
-        return self.ridge * np.eye(self.dimension), np.zeros(self.dimension)
+        return self.ridge * np.eye(self.own_dimension), np.zeros(self.own_dimension)
 
     def shared_start(self) -> tuple[Floats, Floats]:
         """A0 and b0 before any trial."""
-        assert self.dimension is not None
-        size = self.dimension * (self._count or 1)
+        size = self.own_dimension * self.feature_count
         if self.prior is None:
             return self.shared_ridge * np.eye(size), np.zeros(size)
         return self.prior.shared(self.weight)
@@ -119,10 +131,11 @@ class HybridLinear(LinearModel):
         if features is None and article in self._features:
             return
         count = 1 if features is None else len(features)
-        if self.prior is not None and count != self.prior.features:
+        if self.prior is not None and count != self.prior.features - self.event_features:
             raise ValueError(
                 f"article {article!r} comes with {'no' if features is None else count} features, "
-                f"but those that the prior was learned from had {self.prior.features}"
+                "but those that the prior was learned from had "
+                f"{self.prior.features - self.event_features}"
             )
         if self._count not in (0, count):
             raise ValueError(
@@ -143,40 +156,6 @@ class HybridLinear(LinearModel):
                 "changes them"
             )
 
-    def _change(self, article: str, features: Floats) -> None:
-        """From now on its z is x ⊗ these; β and its own θ_a = A⁻¹(b − Bβ) stay as they are.
-
-        So its estimate changes by xᵀβ(f' − f). B is not kept but follows from f: it becomes that
-        of the new features, and b follows it. b0 stays, as it does when an article is removed.
-        The width is that of an article which had these features all along.
-        """
-        known = self._features[article]
-        if np.array_equal(known, features):
-            return
-        self._features[article] = features
-        if self.state is None:
-            return
-        slot, state = self.roster.slot(article), self.state
-        d = len(state.b[slot])
-        if self.factored:
-            beta = solve_triangular(state.L0[0], state.z0, lower=True, trans="T")
-            A, theta = state.L[slot] @ state.L[slot].T, state.theta[slot].copy()
-        else:
-            beta, A, theta = state.beta, state.A[slot], state.A_inverse[slot] @ state.b[slot]
-        moved = beta.reshape(d, -1) @ (features - known)  # (d,) what xᵀβf changes by, of x
-        state.b[slot] += A @ moved - self.ridge * moved
-        add_own(state.departed, theta[np.newaxis], known[np.newaxis], self.ridge)
-        if self.factored:
-            state.z[slot] = solve_triangular(state.L[slot], state.b[slot], lower=True)
-            theta = solve_triangular(state.L[slot], state.z[slot], lower=True, trans="T")
-            state.theta[slot] = theta
-        else:
-            theta = state.A_inverse[slot] @ state.b[slot]
-            self._drop_form(slot)
-            state.left_at[slot] = -1
-        add_own(state.departed, theta[np.newaxis], features[np.newaxis], -self.ridge)
-        state.features[slot] = features
-
     def features_of(self, article: str) -> Floats | None:
         """The article's features."""
         return self._features[article]
@@ -188,24 +167,18 @@ class HybridLinear(LinearModel):
         self._features.pop(article, None)
         if self.state is None:
             return
-        own, state = slice(slot, slot + 1), self.state
+        state, slots = self.state, np.array([slot], np.int32)
         if self.factored:
-            add_own(state.departed, state.theta[own], state.features[own], self.ridge)
+            theta = state.theta[slots].copy()
             state.theta[slot] = 0.0
-            return
-        theta = state.A_inverse[slot] @ state.b[slot]
-        add_own(state.departed, theta[np.newaxis], state.features[own], self.ridge)
-        self._drop_form(slot)
-
-    def _drop_form(self, slot: int) -> None:
-        """Keep an article's S and v up to date no longer."""
-        state = self.state
-        for field, place in (("active", ACTIVE), ("current", CURRENT)):
-            listed = getattr(state, field)
-            count = int(state.clock[place])
-            kept = listed[:count][listed[:count] != slot]
-            listed[: len(kept)] = kept
-            state.clock[place] = len(kept)
+        else:
+            theta = (state.A_inverse[slot] @ state.b[slot])[np.newaxis]
+            self._drop_form(slot)
+        if self.general:
+            add_parts(state.departed, state, slots, theta, 1.0)
+            release(state, slot)
+        else:
+            add_own(state.departed, theta, state.features[slots], self.ridge)
 
     def _place(self, slot: int, article: str) -> None:
         self.state.features[slot] = self._features[article]
@@ -214,14 +187,24 @@ class HybridLinear(LinearModel):
         self.per_article, self.listed = ("L", "b", "z", "theta", "features"), ()
         self.shared = ("departed", "L0", "z0")
         self.scored = ("L", "z", "features", "L0", "z0")
+        if self.general:
+            self.per_article += self._crossed
+            self.shared = ("K", *self.shared)
+            z = tuple(field for field in self._crossed if field != "reach")
+            self.scored = ("L", "z", "features", *z, "K", "L0", "z0")
 
-    def _convert(self, old: Hybrid) -> None:
+    def _convert(self, old: Hybrid | GeneralHybrid) -> None:
         super()._convert(old)
+        if isinstance(old, GeneralHybrid):
+            self.state = self.state._replace(**fields_of(old))
         state = self.state
         self._solve_own()
         state.departed[:] = old.departed
         b0 = old.departed.copy()
-        add_own(b0, state.theta, state.features, self.ridge)
+        if self.general:
+            add_parts(b0, state, np.arange(len(state.theta), dtype=np.int32), state.theta, 1.0)
+        else:
+            add_own(b0, state.theta, state.features, self.ridge)
         convert(old.A0, b0[np.newaxis], old.shared_ridge, state.L0, state.z0[np.newaxis])
 
     def _solve_own(self) -> None:
@@ -229,75 +212,127 @@ class HybridLinear(LinearModel):
         solve_coefficients(self.state.L, self.state.z, self.state.theta)
         self.state.theta[[slot for slot, a in enumerate(self.roster.ids) if not a]] = 0.0
 
-    def _fresh(self, capacity: int, dimension: int) -> Hybrid | FactoredHybrid:
-        count = self._count or 1
-        shared = dimension * count
+    def _fresh(self, capacity: int, dimension: int) -> Hybrid | GeneralHybrid | FactoredHybrid:
+        count, d = self._count or 1, dimension - self.event_features
+        shared = d * self.feature_count
         A0, b0 = self.shared_start()
         plain = self.prior is None  # then the bits are those of a multiple of I
+        least = self.shared_ridge if plain else float(np.linalg.eigvalsh(A0)[0])
+        fields = new_fields(capacity, d, count, self.event_features, self._rows)
         if self.factored:
             L0: Floats = np.eye(shared) * np.sqrt(self.shared_ridge)
             if not plain:
                 L0 = np.asarray(np.linalg.cholesky(A0), np.float64)
             return FactoredHybrid(
-                L=scaled_identities(capacity, dimension, np.sqrt(self.ridge)),
-                b=np.zeros((capacity, dimension)),
-                z=np.zeros((capacity, dimension)),
-                theta=np.zeros((capacity, dimension)),
+                L=scaled_identities(capacity, d, np.sqrt(self.ridge)),
+                b=np.zeros((capacity, d)),
+                z=np.zeros((capacity, d)),
+                theta=np.zeros((capacity, d)),
                 features=np.ones((capacity, count)),
                 departed=b0.copy(),
                 L0=L0[np.newaxis],
                 z0=np.asarray(np.linalg.solve(L0, b0), np.float64),
                 ridge=self.ridge,
-                room=np.zeros((4, dimension)),
+                shared_ridge=least,
+                room=np.zeros((4, d)),
+                feature_room=np.zeros(self.feature_count),
                 shared_room=np.zeros((4, shared)),
+                **fields._asdict(),
             )
         P = np.eye(shared) * (1.0 / self.shared_ridge) if plain else inverted(A0)
-        return Hybrid(
-            A=scaled_identities(capacity, dimension, self.ridge),
-            b=np.zeros((capacity, dimension)),
-            A_inverse=scaled_identities(capacity, dimension, 1.0 / self.ridge),
-            features=np.ones((capacity, count)),
-            updates=np.zeros(capacity, np.int64),
-            A0=A0[np.newaxis],
-            b0=b0,
-            departed=b0.copy(),
-            P=P[np.newaxis],
-            beta=P @ b0,
-            S=np.zeros((capacity, dimension, dimension)),
-            v=np.zeros((capacity, dimension)),
-            active=np.zeros(capacity, np.int32),
-            current=np.zeros(capacity, np.int32),
-            left_at=np.full(capacity, -1, np.int64),
-            clock=np.zeros(4, np.int64),
-            ridge=self.ridge,
-            shared_ridge=self.shared_ridge if plain else float(np.linalg.eigvalsh(A0)[0]),
-            tally=self._new_tally(),
-            room=np.zeros((4, dimension)),
-            shared_room=np.zeros((2, shared)),
-            square_room=np.zeros((2, dimension, dimension)),
-            cholesky_room=np.zeros((shared, shared)),
+        wide = d * (1 + self.event_features)
+        kept: dict[str, Any] = {
+            "A": scaled_identities(capacity, d, self.ridge),
+            "b": np.zeros((capacity, d)),
+            "A_inverse": scaled_identities(capacity, d, 1.0 / self.ridge),
+            "features": np.ones((capacity, count)),
+            "updates": np.zeros(capacity, np.int64),
+            "A0": A0[np.newaxis],
+            "b0": b0,
+            "departed": b0.copy(),
+            "P": P[np.newaxis],
+            "beta": P @ b0,
+            "S": np.zeros((capacity, wide, wide)),
+            "v": np.zeros((capacity, wide)),
+            "active": np.zeros(capacity, np.int32),
+            "current": np.zeros(capacity, np.int32),
+            "left_at": np.full(capacity, -1, np.int64),
+            "clock": np.zeros(4, np.int64),
+            "ridge": self.ridge,
+            "shared_ridge": least,
+            "tally": self._new_tally(),
+            "room": np.zeros((4, d)),
+            "shared_room": np.zeros((2, shared)),
+            "square_room": np.zeros((1 if self.general else 2, d, d)),
+            "cholesky_room": np.zeros((shared, shared)),
+        }
+        if not self.general:
+            return Hybrid(**kept)
+        return GeneralHybrid(
+            **kept,
+            **fields._asdict(),
+            event=np.zeros((capacity, d, d * self.event_features)),
+            G=np.zeros((self._rows, d, d * count)),
+            feature_room=np.zeros(self.feature_count),
+            wide_room=np.zeros(wide),
+            cross_room=np.zeros((d, shared)),
         )
 
     # -- what was learned, without the prior --
 
     def sums(self) -> ArticleSums:
-        """What was learned of the articles, and what removed ones left in the shared part."""
+        """What was learned of the articles, and what else it left in the shared part."""
         own, state = super().sums(), self.state
-        features = state.features[[self.roster.slot(article) for article in own.ids]]
+        slots = np.array([self.roster.slot(article) for article in own.ids], np.int32)
+        features = with_event(state.features[slots], self.event_features)
         A, b = self.shared_start()
-        here = collapse(own.S, own.b, features, self.ridge)
+        beyond = crossed(state, slots, self.event_features) if self.general else None
+        here = collapse(own.S, own.b, features, self.ridge, beyond)
         A0 = state.L0[0] @ state.L0[0].T if self.factored else state.A0[0]
-        return replace(own, features=features, A0=A0 - A - here.A, b0=state.departed - b)
+        return replace(
+            own,
+            features=features,
+            A0=A0 - A - here.A,
+            b0=state.departed - b,
+            crossed=beyond,
+            reach=state.reach[slots] if self.general else None,
+        )
 
     def sums_of(self, log: EventLog, weights: Floats | None = None) -> ArticleSums:
         """What a log teaches, with the features of its articles."""
-        return sum_articles(log, weights)
+        return sum_articles(log, weights, self.event_features)
+
+    def take(self, sums: ArticleSums) -> None:
+        """Know this instead of what was learned before; the articles in it must be known."""
+        now = with_event(
+            np.array([self._features[a] for a in sums.ids]).reshape(-1, self._count or 1),
+            self.event_features,
+        )
+        sums = sums.as_of(now)
+        self.general = self.event_features > 0 or sums.crossed is not None
+        self._rows = rows_for(sums, self.event_features)
+        if not self.factored:  # else they are named anew in any case
+            self._use_inverses()
+        super().take(sums)
 
     def _fill(self, slots: Slots, sums: ArticleSums) -> None:
-        fill_hybrid(self.state, slots, sums, self.shared_start())
+        fill_hybrid(self.state, slots, sums, self.shared_start(), self.event_features)
+
+    def _invert(self, slots: Slots) -> None:
+        invert_hybrid(self.state, slots)
 
     def _exact(self) -> bool:
         return hybrid_is_exact(self.state)
+
+    def _fade_factors(self, factor: float) -> None:
+        if self.general:  # which holds no scales at which sums would lose digits
+            self.take(self.sums().times(factor))
+            return
+        slots = np.array([s for s, a in enumerate(self.roster.ids) if a is not None], np.int32)
+        before = self.state.L.copy()
+        super()._fade_factors(factor)
+        self._solve_own()
+        fade_shared(self.state, before, slots, self.shared_start(), factor)
 
     def _reweigh(self, sums: ArticleSums) -> None:
         if self.finds_ridge:
@@ -324,8 +359,7 @@ class HybridLinear(LinearModel):
         kept = self.arrays()
         if "clock" in kept:
             kept["clock"] = kept["clock"][UPDATES:]
-        forms = ("S", "v", "active", "current", "left_at", "departed")
-        return {name: array for name, array in kept.items() if name not in forms}
+        return {name: kept[name] for name in kept if name not in (*FORMS, "departed")}
 
     def restore(
         self, ids: list[str | None], dimension: int | None, arrays: Mapping[str, npt.NDArray[Any]]
@@ -340,6 +374,8 @@ class HybridLinear(LinearModel):
         self._count = features.shape[1] if len(ids) or dimension else 0
         if "found_ridge" in arrays:
             self.ridge = float(arrays["found_ridge"][0])
+        self._find_form(arrays)
+        self._check_places(arrays, len(ids))
         if dimension is None or "departed" in arrays:
             super().restore(ids, dimension, arrays)
         else:
@@ -365,8 +401,25 @@ class HybridLinear(LinearModel):
         if not self.factored:
             refresh(self.state, slots)
 
+    def scored_rows(self, slots: Slots) -> dict[str, Floats]:
+        """The forms S and v computed anew; trial by trial, their last bits would depend on when.
+
+        None is kept up to date from here on, until somebody scores again.
+        """
+        self._drop_forms()
+        self.ready(slots)
+        rows = super().scored_rows(slots)
+        self._drop_forms()
+        return rows
+
+    def _drop_forms(self) -> None:
+        if not self.factored:
+            self.state.left_at[:] = -1
+            self.state.clock[[ACTIVE, CURRENT]] = 0
+
     def score_from(self, dimension: int, arrays: Mapping[str, Floats]) -> None:
         """Score from forms S and v of a model in another process, or from its factors."""
+        self._find_form(arrays)
         super().score_from(dimension, arrays)
         if not self.factored:
             self.state.left_at[:] = IN_POOL  # so that none of them is computed here

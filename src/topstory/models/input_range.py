@@ -26,6 +26,20 @@ class NotFiniteError(ValueError):
         )
 
 
+class ScaleError(ValueError):
+    """Numbers are so large beside the ridge that what was learned would lose its digits.
+
+    >>> issubclass(ScaleError, ValueError)
+    True
+    """
+
+    def __init__(self, model: str, what: str) -> None:
+        super().__init__(
+            f"the {model} model cannot hold {what}: contexts are so large beside its ridge that "
+            "what it learned would lose its digits; scale them to about 1, or use a larger ridge"
+        )
+
+
 def in_range(values: npt.ArrayLike) -> bool:
     """Whether all numbers are finite, and no larger than models take.
 

@@ -13,9 +13,10 @@ import numpy.typing as npt
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.contexts import Dense
-from topstory.kernels.models.factored import convert
+from topstory.kernels.event_features import Context
+from topstory.kernels.models.factored import convert, fade
 from topstory.kernels.models.tally import PAYOFF, SQUARES, TRIALS, UNTIL_CHECK
-from topstory.models.input_range import MAX_RIDGE, MIN_RIDGE, NotFiniteError
+from topstory.models.input_range import MAX_RIDGE, MIN_RIDGE, NotFiniteError, ScaleError
 from topstory.models.model import Model
 from topstory.models.priors.prior import Prior
 from topstory.models.priors.sums import ArticleSums, sum_articles
@@ -74,6 +75,10 @@ class LinearModel(Model):
         """Write what was learned about the articles in these slots into a new state."""
 
     @abstractmethod
+    def _invert(self, slots: Slots) -> None:
+        """Write the inverses that the ordinary form keeps of it."""
+
+    @abstractmethod
     def _reweigh(self, sums: ArticleSums) -> None:
         """Choose how much of the prior to use, or find the ridge; the state is filled anew."""
 
@@ -128,6 +133,8 @@ class LinearModel(Model):
             self.state.tally[:] = tally_of(sums, self.weight)
         if was_factored or not self._exact():
             self.factorise()
+        else:
+            self._invert(slots)
 
     @abstractmethod
     def _exact(self) -> bool:
@@ -135,11 +142,20 @@ class LinearModel(Model):
 
     def fade(self, factor: float) -> None:
         """As in every model; the prior is weighed anew no later than it would have been."""
-        adapts = self.state is not None and self.adapts and not self.factored
+        if self.state is not None and self.factored:
+            self._fade_factors(factor)
+            return
+        adapts = self.state is not None and self.adapts
         due = self.state.tally[UNTIL_CHECK] if adapts else 0.0
         super().fade(factor)
         if adapts and not self.factored:
             self.state.tally[UNTIL_CHECK] = due
+
+    def _fade_factors(self, factor: float) -> None:
+        """The same by rotations, which lose no digits; sums would."""
+        state, slots, (A, b) = self.state, len(self.roster.ids), self.own_start()
+        start: Floats = np.asarray(np.linalg.cholesky(A), np.float64)
+        fade(state.L[:slots], state.b[:slots], state.z[:slots], start, b, factor, state.room)
 
     # -- adapting --
 
@@ -153,7 +169,9 @@ class LinearModel(Model):
         if not self.factored and self.adapts and self.state.tally[UNTIL_CHECK] <= 0:
             self._reweigh(self.sums())
             return True
-        return self.factorise()
+        if not self.factorise():
+            raise ScaleError(self.name, "the next trial")
+        return True
 
     def ready_to_search(self, sums: ArticleSums) -> bool:
         """Whether `auto` has seen enough articles to find a ridge."""
@@ -200,7 +218,7 @@ class LinearModel(Model):
         self._convert(old)
         return True
 
-    def room(self, dimension: int) -> Dense:
+    def room(self, dimension: int) -> Context:
         """Not unrolled in the factored form: one compilation then serves every d."""
         if self.factored:
             return Dense(np.zeros(dimension), (), np.zeros(dimension))

@@ -1,12 +1,14 @@
 """A linear model for contexts of thousands of numbers."""
 
+from collections.abc import Mapping
 from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from topstory.kernels.models.low_rank import LowRank, rewrite_all
-from topstory.models.linear import prior_weight
+from topstory.models.linear import prior_weight, scaled_identities
 from topstory.models.logistic.model import plain_ridge
 from topstory.models.model import Model
 
@@ -31,8 +33,8 @@ class LowRankLinear(Model):
 
     name: ClassVar[str] = "low-rank"
     additive: ClassVar[bool] = False
-    per_article: tuple[str, ...] = ("diagonal", "rows", "white", "b", "v")
-    scored: tuple[str, ...] = ("diagonal", "white", "v")
+    per_article: tuple[str, ...] = ("diagonal", "rows", "axes", "small", "b", "v")
+    scored: tuple[str, ...] = ("diagonal", "axes", "small", "v")
 
     def __init__(self, ridge: float | str | None = None, rank: float = 16) -> None:
         super().__init__()
@@ -51,13 +53,27 @@ class LowRankLinear(Model):
         return LowRank(
             diagonal=np.full((capacity, dimension), self.ridge),
             rows=np.zeros((capacity, rows, dimension)),
-            white=np.zeros((capacity, rows, dimension)),
+            axes=np.zeros((capacity, rows, dimension)),
+            small=scaled_identities(capacity, rows, 1.0),
             b=np.zeros((capacity, dimension)),
             v=np.zeros((capacity, dimension)),
             room=np.zeros((2, dimension)),
             square_room=np.zeros((3, rows, rows)),
-            row_room=np.zeros((2, rows)),
+            row_room=np.zeros((4, rows)),
         )
+
+    def restore(
+        self, ids: list[str | None], dimension: int | None, arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> None:
+        """Restore a stored state. Older ones keep what follows from it in another way."""
+        older = "diagonal" in arrays and "axes" not in arrays
+        if older:
+            count, rows, d = arrays["rows"].shape
+            empty = {"axes": np.zeros((count, rows, d)), "small": np.zeros((count, rows, rows))}
+            arrays = {**arrays, **empty}
+        super().restore(ids, dimension, arrays)
+        if older:
+            rewrite_all(self.state, len(ids))
 
     def fade(self, factor: float) -> None:
         """Let what was learned count for less: `factor` times as much, and the prior for more."""

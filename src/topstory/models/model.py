@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats, Slots
-from topstory.kernels.contexts import Dense, scratch
+from topstory.kernels.contexts import scratch
+from topstory.kernels.event_features import Context
 from topstory.models.contexts import Contexts
 from topstory.models.input_range import MAX_MAGNITUDE, in_range
 from topstory.models.priors.prior import Prior
@@ -36,6 +37,7 @@ class Model(ABC):
     additive: ClassVar[bool] = True  # whether what it learned is a sum over trials
     segmented: ClassVar[bool] = False  # whether users may be in several segments
     prior: Prior | None = None  # where it starts, if not where the paper does
+    event_features: int = 0  # the last numbers of a context that are of the article, not the user
     folds: int = 0  # of the log, whose sums the model is given; 0: it needs none
 
     def __init__(self) -> None:
@@ -111,9 +113,13 @@ class Model(ABC):
     def check_payoffs(self, least: float, most: float) -> None:
         """Raise ValueError if the model does not take payoffs between these."""
 
-    def room(self, dimension: int) -> Dense:
+    def room(self, dimension: int) -> Context:
         """A buffer for one context, in the form that the model's kernels take."""
         return scratch(dimension)
+
+    def as_shown(self, x: Context, article: str, features: npt.ArrayLike) -> Context:
+        """The context of a trial in which a known article had other features than it has now."""
+        return x
 
     def factorise(self) -> bool:
         """Change to a form of the state that takes any trial; False if there is no other form."""
@@ -147,6 +153,11 @@ class Model(ABC):
         """Let what was learned count for less: `factor` times as much, and the prior for more."""
         if self.state is not None:
             self.take(self.sums().times(factor))
+
+    @property
+    def stored_version(self) -> int:
+        """Of the format of policies: the lowest that has all of this model."""
+        return 1
 
     @property
     def leans(self) -> bool:
@@ -219,8 +230,22 @@ class Model(ABC):
 
     # -- state --
 
-    def see(self, dimension: int) -> None:
-        """Create the state for contexts with this many features, or check that it fits them."""
+    def use_event_features(self, count: int) -> None:
+        """Contexts end with so many features of the article, which change with the event.
+
+        A model without features of articles takes them for the user's, as any other number.
+        """
+
+    def check_event_features(self, count: int) -> None:
+        """Raise ValueError if `use_event_features` could not do that."""
+
+    def see(self, dimension: int, event_features: int | None = None) -> None:
+        """Create the state for contexts with this many features, or check that it fits them.
+
+        `event_features`: as `use_event_features` has it; None: as it is.
+        """
+        if event_features is not None:
+            self.use_event_features(event_features)
         if dimension < 1:
             raise ValueError("a context needs at least one feature (the constant 1)")
         if self.dimension not in (None, dimension):
@@ -285,6 +310,18 @@ class Model(ABC):
 
     def ready(self, slots: Slots) -> None:
         """Bring what scoring reads of these articles up to date."""
+
+    def scored_rows(self, slots: Slots) -> dict[str, Floats]:
+        """What scoring reads: the arrays `scored`, of these articles a row for each.
+
+        It follows from what was learned alone, to the bit, whatever was scored before.
+        """
+        return {
+            field: getattr(self.state, field)
+            if field in self.shared
+            else getattr(self.state, field)[slots]
+            for field in self.scored
+        }
 
     def score_from(self, dimension: int, arrays: Mapping[str, Floats]) -> None:
         """Score from these arrays: the `scored` ones, those of articles with a row for each.

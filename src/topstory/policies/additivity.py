@@ -44,6 +44,7 @@ def know(model: Model, sums: ArticleSums) -> None:
 def with_prior(policy: Policy, changes: dict[str, Any]) -> Policy:
     """The policy as it would be if it had had another prior or ridge from the start."""
     model = policy.model.restarted(**changes)
+    model.use_event_features(policy.model.event_features)
     _introduce(model, policy.model)
     if policy.model.dimension is not None:
         model.see(policy.model.dimension)
@@ -86,6 +87,12 @@ def _check(one: Policy, other: Policy) -> None:
         raise ValueError(
             "a model with a function of yours cannot be merged: nobody knows whether both have "
             "the same function"
+        )
+    if one.model.event_features != other.model.event_features:
+        raise ValueError(
+            "the policies learned from contexts with other features of the event: "
+            f"{one.model.event_features} numbers of one belong to its articles, and "
+            f"{other.model.event_features} of the other"
         )
     if isinstance(one.model, LinearModel):
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -19,7 +20,7 @@ from topstory.sealed import Arrays, Seal
 _SEAL = Seal(
     kind="combination",
     key="combination",
-    version=1,
+    version=2,  # an expert's policy has version 2
     writer="Combination.save",
     format="topstory-combination",
 )
@@ -118,6 +119,11 @@ class Combination:
         for expert in self.experts:
             expert.remove_article(article)
 
+    def use_event_features(self, count: int) -> None:
+        """Contexts end with so many features of the article, which change with the event."""
+        for expert in self.experts:
+            expert.model.use_event_features(count)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the experts, what they learned and their weights to one safetensors file."""
         arrays = {"log_weights": self._log_weights.copy()}
@@ -127,7 +133,8 @@ class Combination:
             "experts": [describe_whole(expert) for expert in self.experts],
             **{"gamma": self.gamma, "seed": self.seed, "decisions": self.decisions},
         }
-        _SEAL.write(path, described, arrays)
+        version = max(expert.model.stored_version for expert in self.experts)
+        replace(_SEAL, version=version).write(path, described, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Combination:

@@ -35,7 +35,7 @@ def learn_log(
     check_segments(model, log)
     model.check_payoffs(*payoff_range(log))
     slots = model.add_all(log.articles)
-    model.see(log.dimension)
+    model.see(log.dimension, log.event_features)
     if not model.compiles:
         _learn_in_python(policy, log, weights, progress)
         return

@@ -17,7 +17,7 @@ from topstory.explorers.explorer import WORK
 from topstory.feature_identity import same_feature_model
 from topstory.kernels import choice as kernel
 from topstory.kernels.compilation import Floats, Slots
-from topstory.kernels.contexts import Dense
+from topstory.kernels.event_features import Context, fill
 from topstory.kernels.models.model import learn, learn_paid, learn_shown
 from topstory.models import Model
 from topstory.models.input_range import (
@@ -81,7 +81,7 @@ class Policy:
         self.trials = 0  # learned from so far: some explorers explore less as they grow
         # That made the contexts it learned, or its prior's; None: unknown.
         self.feature_model = None if model.prior is None else model.prior.feature_model
-        self._room: Dense | None = None
+        self._room: Context | None = None
         self._form: type | None = None  # of the model's state that the room is for
 
     def __repr__(self) -> str:
@@ -246,14 +246,23 @@ class Policy:
             x = self._context(user)
         self.trials += 1
 
-    def shown(self, user: npt.ArrayLike, article: str) -> None:
-        """The first half of a trial: the article was shown to the user."""
+    def shown(
+        self, user: npt.ArrayLike, article: str, features: npt.ArrayLike | None = None
+    ) -> None:
+        """The first half of a trial: the article was shown to the user.
+
+        Args:
+            user: (d,) the context.
+            article: its id.
+            features: those that the article had then, if it was edited since.
+        """
         article = _name(article)
-        x, slot = self._context(user), self.model.add_if_new(article)
+        slot = self.model.add_if_new(article)
+        x = self._context_then(user, article, features)
         self.model.prepare_trial(x.values, article)
         while not learn_shown(self.model.kernel_state, slot, x, self.model.segment(x.values)):
             self.model.renew()
-            x = self._context(user)
+            x = self._context_then(user, article, features)
         self.trials += 1
 
     def paid(
@@ -262,11 +271,13 @@ class Policy:
         article: str,
         payoff: float,
         shown_at: TimeLike | None = None,
+        features: npt.ArrayLike | None = None,
     ) -> None:
         """The second half: a payoff. It may come late, in parts, and in any order.
 
         With a half-life it counts as much as an impression of `shown_at` does by now; by default
-        of now. KeyError if the article is not known, or no longer known.
+        of now. `features` are those that the article had when it was shown, if it was edited since.
+        KeyError if the article is not known, or no longer known.
         """
         amount, article = payoff_in_range(payoff), _name(article)
         self.model.check_payoffs(amount, amount)
@@ -274,7 +285,7 @@ class Policy:
             amount *= faded(max(0, self.tick - tick_of(shown_at, self.half_life)))
         if article not in self.model.roster:
             raise KeyError(f"article {article!r} is not known to this policy")
-        x, slot = self._context(user), self.model.roster.slot(article)
+        x, slot = self._context_then(user, article, features), self.model.roster.slot(article)
         learn_paid(self.model.kernel_state, slot, x, self.model.segment(x.values), amount)
 
     def add_article(self, article: str, features: npt.ArrayLike | None = None) -> None:
@@ -284,7 +295,8 @@ class Policy:
     def edit_article(self, article: str, features: npt.ArrayLike | None) -> None:
         """Give an article other features: they count from now on, and what was learned stays.
 
-        An article that is not known is added.
+        Its trials stay what they were: they were of the features that it had then. An article that
+        is not known is added.
         """
         self.model.edit(article, features)
 
@@ -367,7 +379,14 @@ class Policy:
 
         return load(path, callables)
 
-    def _context(self, user: npt.ArrayLike) -> Dense:
+    def _context_then(
+        self, user: npt.ArrayLike, article: str, features: npt.ArrayLike | None
+    ) -> Context:
+        """The context of a trial in which the article had these features; None: as it has."""
+        x = self._context(user)
+        return x if features is None else self.model.as_shown(x, article, features)
+
+    def _context(self, user: npt.ArrayLike) -> Context:
         values = np.asarray(user, np.float64)
         if values.ndim != 1 or not in_range(values):
             raise ValueError(
@@ -376,7 +395,7 @@ class Policy:
         self.model.see(len(values))
         if self._room is None or self._form is not type(self.model.state):
             self._room, self._form = self.model.room(len(values)), type(self.model.state)
-        self._room.values[:] = values
+        fill(self._room, values)
         return self._room
 
 

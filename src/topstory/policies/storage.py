@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import Annotated, Any
 
@@ -16,7 +17,8 @@ from topstory.policies.registry import EXPLORERS, MODELS
 from topstory.sealed import Arrays, Seal
 
 PRIOR = "prior."  # before the names of its arrays
-_SEAL = Seal(kind="policy", key="policy", version=1, writer="Policy.save", format="topstory-policy")
+# Version 2 has hybrid's general form.
+_SEAL = Seal(kind="policy", key="policy", version=2, writer="Policy.save", format="topstory-policy")
 
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -46,7 +48,8 @@ class Description(msgspec.Struct, frozen=True):
 
 def save(policy: Policy, path: str | PathLike[str]) -> None:
     """Write the policy; a file that is there already is replaced in one step."""
-    _SEAL.write(path, describe_whole(policy), state_of(policy))
+    seal = replace(_SEAL, version=policy.model.stored_version)
+    seal.write(path, describe_whole(policy), state_of(policy))
 
 
 def describe_whole(policy: Policy) -> dict[str, Any]:

@@ -45,7 +45,8 @@ def _is_wide(model: Model, log: EventLog) -> bool:
     if not (isinstance(model, HybridLinear) and model.additive):
         return False
     count = 1 if log.features is None else log.features.shape[1]
-    return log.dimension * count > MAX_SHARED_BY_EVENT
+    own, event = log.dimension - log.event_features, log.event_features
+    return own * (count + event) > MAX_SHARED_BY_EVENT
 
 
 def learn_sums(
@@ -67,7 +68,7 @@ def learn_sums(
     policy.use_feature_model(log.feature_model, "the log")
     model = policy.model
     model.add_all(log.articles)
-    model.see(log.dimension)
+    model.see(log.dimension, log.event_features)
     if policy.half_life is not None and len(log):
         ticks = ticks_of(log, policy.half_life)
         policy.advance_to(int(ticks[-1]))

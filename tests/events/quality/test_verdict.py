@@ -45,11 +45,13 @@ def half_blank(folder: Path, biased: bool) -> EventLog:
 
 
 class TestFalseFits:
-    def test_of_a_log_that_rejection_sampling_empties(self) -> None:
-        log = shown_with([0.9991] + [0.0001] * 9, events=40_000)
+    @pytest.mark.parametrize(("rare", "events"), [(1e-4, 40_000), (1e-5, 300_000)])
+    def test_of_a_log_that_rejection_sampling_empties(self, rare: float, events: int) -> None:
+        """One of 1,000 events survives, or one of 10,000."""
+        log = shown_with([1 - 9 * rare] + [rare] * 9, events)
         found = inspect(log)
         assert found.rejection is not None
-        assert found.rejection.survivors < 50
+        assert found.rejection.survivors == pytest.approx(10 * rare * events, rel=0.3)
         assert (found.method, found.fit) == ("off-policy", False)
         assert "rejection sampling leaves" in found.verdict[0]
         assert "export obp" in found.verdict[0]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.serving.making import (
+    Made,
     add_articles,
     config,
     folded,
@@ -19,6 +21,7 @@ from tests.serving.making import (
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
+from topstory.serving.http import views
 from topstory.serving.http.views import MAX_VIEWS_PER_TURN, article_views
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.records import ArticleFacts, Placed
@@ -98,9 +101,9 @@ def test_visitors_are_answered_while_many_articles_are_listed(tmp_path: Path) ->
                 await asyncio.sleep(0)
 
         visiting = asyncio.create_task(others())
-        views = await article_views(service, "front")
+        listed = [view async for some in article_views(service, "front") for view in some]
         visiting.cancel()
-        assert [each.id for each in views] == [f"article-{number}" for number in range(299)]
+        assert [each.id for each in listed] == [f"article-{number}" for number in range(299)]
         assert turns >= 300 // MAX_VIEWS_PER_TURN
 
     run(config(tmp_path), work)
@@ -113,7 +116,12 @@ def test_an_article_of_many_numbers_has_a_turn_of_its_own(tmp_path: Path) -> Non
         pool = service.state.pools["front"]
         for number in range(4):
             pool.place(ArticleFacts(f"article-{number}"), number)
-        listing = asyncio.create_task(article_views(service, "front"))
+
+        async def listed() -> None:
+            async for _ in article_views(service, "front"):
+                pass
+
+        listing = asyncio.create_task(listed())
         turns = 0
         while not listing.done():
             turns += 1
@@ -121,6 +129,36 @@ def test_an_article_of_many_numbers_has_a_turn_of_its_own(tmp_path: Path) -> Non
         assert turns >= 4
 
     run(config(tmp_path, context=200, policy={"name": "linucb-disjoint"}), work)
+
+
+def test_however_many_read_at_once_they_have_one_turn_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view can take as long as a decision: those of a hundred readers would stop all others."""
+    turn, read = 0, []
+    made = views._views
+
+    def noted(*arguments: Any) -> Any:
+        read.append(turn)
+        return made(*arguments)
+
+    monkeypatch.setattr(views, "_views", noted)
+
+    async def work(service: Service) -> None:
+        await add_articles(service, 3)
+
+        async def others() -> None:
+            nonlocal turn
+            while True:
+                turn += 1
+                await asyncio.sleep(0)
+
+        beside = asyncio.create_task(others())
+        await asyncio.gather(*(views.article_view(service, "front", "article-1") for _ in range(9)))
+        beside.cancel()
+
+    run(config(tmp_path), work)
+    assert len(set(read)) == len(read) == 9
 
 
 def test_a_payoff_for_an_article_that_was_removed_is_taken_and_teaches_nothing(
@@ -170,6 +208,38 @@ def test_an_article_whose_features_change_is_edited_and_recovered_so(tmp_path: P
         return service.state.fingerprint()
 
     assert run(settings, work) == folded(settings).fingerprint()
+
+
+def test_payoffs_after_an_edit_are_of_the_article_as_it_was_shown(tmp_path: Path) -> None:
+    """Also with a snapshot between the decision, the edit and its payoff."""
+    settings = config(tmp_path, traffic={"learning": 1, "deployment": 0, "uniform": 0})
+    edited = (0.9, 0.2, 1.0)
+
+    async def work(service: Service) -> str:
+        await add_articles(service, 2)
+        old = service.state.pools["front"].articles["article-0"].facts.features
+        policy = service.state.pools["front"].policy.copy()
+        decided = [await service.decide(DecideRequest(user=USER)) for _ in range(4)]
+        for each in decided:
+            policy.shown(USER, each.article)
+        await service.put_article("front", "article-0", ArticleRequest(features=edited))
+        policy.edit_article("article-0", edited)
+        await Keeper(service, Snapshots(tmp_path / "snapshots")).snapshot()
+        for each in decided:
+            await service.feedback(FeedbackRequest(decision=each.decision, payoff=1.0))
+            then = old if each.article == "article-0" else None
+            policy.paid(USER, each.article, 1.0, features=then)
+        assert {"article-0"} <= {each.article for each in decided}
+        live, names = service.state.pools["front"].policy, ["article-0", "article-1"]
+        wanted = pytest.approx(policy.scores(USER, names), rel=1e-12)
+        assert live.scores(USER, names) == wanted
+        return service.state.fingerprint()
+
+    fingerprint = run(settings, work)
+    assert fingerprint == folded(settings).fingerprint()
+    made = Made(settings)  # from the snapshot
+    assert fingerprint == made.service.state.fingerprint()
+    made.crash()
 
 
 def test_features_that_do_not_fit_are_refused_before_they_are_journalled(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from tests.features.test_event_features import builder, dated_log
@@ -14,6 +15,7 @@ from tests.serving.making import Made, config, folded, run
 
 import topstory as ts
 from topstory.events import EventLog
+from topstory.policies.log_learner import learn_log
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.config.loading import BadConfig
@@ -22,15 +24,18 @@ from topstory.serving.journal.sqlite import SqliteJournal
 from topstory.serving.service.service import Service
 from topstory.serving.state.state_copy import StateCopy
 from topstory.serving.upkeep.journal_export import export
+from topstory.serving.upkeep.offline_promotion import promote_stopped
 
 LIVE = ("hour_of_day", "age_hours", "seen_before")
+IN_F = ("hour_of_day", "f:age_hours", "f:seen_before")  # z = x ⊗ f depends on the event
 PEOPLE = [{"gender": "f", "likes": ["golf"]}, {"gender": "m", "likes": ["opera", "tea"]}]
 
 
 @cache
 def model(*event: str) -> ts.FeatureBuilder:
-    log = dated_log()
-    return builder(event=event, published="published").fit(log)
+    x = [name for name in event if not name.startswith("f:")]
+    f = [name.removeprefix("f:") for name in event if name.startswith("f:")]
+    return builder(event=x, event_in_f=f, published="published").fit(dated_log())
 
 
 def served(folder: Path, *event: str, **overrides: Any) -> Config:
@@ -42,7 +47,7 @@ def served(folder: Path, *event: str, **overrides: Any) -> Config:
     given = {
         "features": str(path),
         "context": len(fitted.user(PEOPLE[0])) + len(fitted.event_.columns),
-        "policy": {"name": "linucb-disjoint"},
+        "policy": {"name": "linucb-hybrid" if event == IN_F else "linucb-disjoint"},
         "traffic": {"learning": 0.5, "deployment": 0.25, "uniform": 0.25},
     }
     return config(folder / "data", **(given | overrides))
@@ -83,8 +88,11 @@ def exported(settings: Config, out: Path) -> EventLog:
     return EventLog.read(out)
 
 
-def test_an_exported_journal_has_the_numbers_that_a_log_has(tmp_path: Path) -> None:
-    settings, fitted = served(tmp_path, *LIVE), model(*LIVE)
+@pytest.mark.parametrize("event", [LIVE, IN_F])
+def test_an_exported_journal_has_the_numbers_that_a_log_has(
+    event: tuple[str, ...], tmp_path: Path
+) -> None:
+    settings, fitted = served(tmp_path, *event), model(*event)
 
     async def work(service: Service) -> None:
         await articles(service)
@@ -94,6 +102,7 @@ def test_an_exported_journal_has_the_numbers_that_a_log_has(tmp_path: Path) -> N
     log = exported(settings, tmp_path / "log")
     assert log.varying is not None
     assert (len(log), log.event_numbers, log.varying.width) == (60, 4, 2)
+    assert log.event_features == (2 if event == IN_F else 0)
     facts = folded(settings).pools["front"].articles
     # The same events as a raw log: what a site would have fitted its features on.
     assert log.timestamps is not None
@@ -127,9 +136,10 @@ def test_an_exported_journal_has_the_numbers_that_a_log_has(tmp_path: Path) -> N
     assert float(np.asarray(log.users)[:, -2].max()) > 0  # somebody saw something again
 
 
-def test_a_crash_changes_no_bit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("event", [LIVE, IN_F])
+def test_a_crash_changes_no_bit(event: tuple[str, ...], tmp_path: Path) -> None:
     """With a snapshot in between, and without: what visitors saw is known again, too."""
-    settings = served(tmp_path, *LIVE)
+    settings = served(tmp_path, *event)
     made = Made(settings)
 
     async def first() -> None:
@@ -156,8 +166,11 @@ async def _fingerprint(service: Service) -> str:
     return service.state.fingerprint()
 
 
-def test_the_model_learns_the_context_of_the_article_that_was_shown(tmp_path: Path) -> None:
-    settings = served(tmp_path, *LIVE, traffic={"learning": 1.0, "deployment": 0, "uniform": 0})
+@pytest.mark.parametrize("event", [LIVE, IN_F])
+def test_the_model_learns_the_context_of_the_article_that_was_shown(
+    event: tuple[str, ...], tmp_path: Path
+) -> None:
+    settings = served(tmp_path, *event, traffic={"learning": 1.0, "deployment": 0, "uniform": 0})
 
     async def work(service: Service) -> ts.Policy:
         await articles(service)
@@ -167,11 +180,93 @@ def test_the_model_learns_the_context_of_the_article_that_was_shown(tmp_path: Pa
 
     live = run(settings, work)
     log = exported(settings, tmp_path / "log")
-    again = ts.policy("linucb-disjoint")
+    again = ts.policy(settings.policy.used_name)
+    learn_log(again, log)
+    for t in range(0, len(log), 7):
+        x, pool = log.contexts(t), log.pools[int(log.pool[t])]
+        np.testing.assert_allclose(live.scores(x, pool), again.scores(x, pool), rtol=1e-9)
+
+
+def test_a_replayed_journal_makes_the_live_decisions_again_to_the_bit(tmp_path: Path) -> None:
+    """Every visitor is in the learning bucket: what it chose is what the policy's best was."""
+    traffic = {"learning": 1.0, "deployment": 0, "uniform": 0}
+    settings = served(tmp_path, *IN_F, traffic=traffic)
+
+    async def work(service: Service) -> ts.Policy:
+        await articles(service)
+        random = np.random.default_rng(5)
+        for i in range(60):
+            asked = DecideRequest(user=PEOPLE[i % 2], visitor=f"visitor {i % 3}")
+            made = await service.decide(asked)
+            payoff = float(random.random() < 0.4)
+            await service.feedback(FeedbackRequest(decision=made.decision, payoff=payoff))
+        await service.commits.drain()
+        return service.state.pools["front"].policy
+
+    live = run(settings, work)
+    log = exported(settings, tmp_path / "log")
+    again = ts.policy(settings.policy.used_name, seed=live.seed)
+    for article, features in log.articles.items():
+        again.add_article(article, features)
+    again.model.use_event_features(log.event_features)
     for t in range(len(log)):
-        again.learn(log.context(t), str(log.shown[t]), float(log.payoff[t]))
-    x, pool = log.contexts(9), log.pools[int(log.pool[9])]
-    np.testing.assert_allclose(live.estimates(x, pool), again.estimates(x, pool), rtol=1e-9)
+        x, pool, shown = log.contexts(t), log.pools[int(log.pool[t])], str(log.shown[t])
+        scores = again.scores(x, pool)
+        assert scores[pool.index(shown)] == pytest.approx(scores.max(), rel=1e-11)
+        again.learn(log.context(t), shown, float(log.payoff[t]))
+    names = [name for name in live.model.roster.ids if name]
+    for name in names:
+        ours, theirs = live.model.roster.slot(name), again.model.roster.slot(name)
+        for field in ("A", "b", "A_inverse", "products", "event"):
+            mine, other = (each.model.arrays()[field] for each in (live, again))
+            np.testing.assert_array_equal(mine[ours], other[theirs])
+    np.testing.assert_array_equal(live.model.arrays()["beta"], again.model.arrays()["beta"])
+
+
+def test_a_policy_and_a_feature_model_with_the_same_features_of_the_event_are_promoted(
+    tmp_path: Path,
+) -> None:
+    """On a stopped service; others would make something else of the journal's contexts."""
+    settings, old = served(tmp_path, *IN_F), model(*IN_F)
+
+    async def work(service: Service) -> None:
+        await articles(service)
+        await visits(service, 10)
+
+    run(settings, work)
+    new = builder(
+        **{"method": "clusters", "clusters": 6, "article_clusters": 2, "published": "published"},
+        **{"event": ["hour_of_day"], "event_in_f": ["age_hours", "seen_before"]},
+    ).fit(dated_log())
+    assert new.identity != old.identity
+    assert len(new.user({})) == len(old.user({}))
+    path = tmp_path / "new.safetensors"
+    new.save(path)
+    policy = ts.policy("linucb-hybrid", alpha=0.7)
+    log = new.apply(dated_log())
+    learn_log(policy, log)
+    for i in range(4):
+        profile = {"tags": ["stage"] if i % 2 else ["sport"]}
+        policy.edit_article(f"a{i}", new.article(profile))
+    content = _file(policy, tmp_path)
+    (report,) = promote_stopped(settings, ("front",), content, features=path)
+    assert report.feature_model == new.identity
+
+    async def later(service: Service) -> None:
+        await visits(service, 10, seed=1)
+        assert service.state.pools["front"].policy.explorer.parameters()["alpha"] == 0.7
+
+    settings = msgspec.structs.replace(settings, features=str(path))
+    run(settings, later)
+    other = tmp_path / "other.safetensors"
+    builder(event=["hour_of_day", "age_hours", "seen_before"]).fit(dated_log()).save(other)
+    with pytest.raises(ValueError, match="other features of the event"):
+        promote_stopped(settings, ("front",), content, features=other)
+
+
+def _file(policy: ts.Policy, folder: Path) -> bytes:
+    policy.save(folder / "policy.safetensors")
+    return (folder / "policy.safetensors").read_bytes()
 
 
 def test_hours_alone_need_no_context_for_each_article(tmp_path: Path) -> None:

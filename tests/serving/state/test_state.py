@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.models.making_priors import some_prior
 from tests.serving.making import D, M, Made, add_articles, config, run, visitor, visits
+from tests.twins import StackedRidge
 
 import topstory as ts
 from topstory.policies.registry import REGISTRY
@@ -67,6 +68,48 @@ def test_what_is_learned_and_decided_together_is_as_one_by_one(name: str) -> Non
     assert learned.keys() == plain.model.learned().keys()
     for field, array in plain.model.learned().items():
         np.testing.assert_array_equal(learned[field], array, field)
+
+
+def test_a_payoff_is_for_the_features_that_its_article_had_when_it_was_decided() -> None:
+    """Halves of trials that come after an edit, as a fleet's do, and some with half the weight."""
+    made, random = pool("linucb-hybrid"), np.random.default_rng(4)
+    features = {name: np.array(each.facts.features) for name, each in made.articles.items()}
+    plain = StackedRidge(D, 1.0, 1.0, features)
+    halves: list[tuple[Decided, dict[str, Any]]] = []  # with the features of that time
+    for number in range(3, 150):
+        if number % 20 == 0:
+            name = ARTICLES[number // 20 % 3]
+            features[name] = np.append(random.random(M - 1), 1.0)
+            made.place(ArticleFacts(name, tuple(features[name].tolist())), number)
+        user, name = visitor(random), str(random.choice(ARTICLES))
+        weight = float(random.choice([0.5, 1.0]))
+        context = np.array(user).tobytes()
+        decided = Decided("front", context, name, 0, 1.0, 0, number, teaches=weight)
+        halves.append((decided, {name: features[name]}))
+        if number > 10:
+            for late, payoff in ((halves[-8], None), (halves[-5], 1.0)):
+                _learn(made, plain, *late, payoff)
+    made.learn()
+    x = np.array(visitor(random))
+    estimates, widths = plain.bounds(x, list(ARTICLES))
+    np.testing.assert_allclose(made.policy.estimates(x, ARTICLES), estimates, rtol=1e-9)
+    np.testing.assert_allclose(made.policy.widths(x, ARTICLES), widths, rtol=1e-9)
+    assert len(made.articles["rain"].earlier) == 2
+
+
+def _learn(
+    made: Pool, plain: StackedRidge, decided: Decided, then: dict[str, Any], payoff: float | None
+) -> None:
+    """Half a trial, by both: with the features of then, and as often as it counts."""
+    now, plain.features = plain.features, plain.features | then
+    x = np.frombuffer(decided.user) * np.sqrt(decided.teaches)
+    if payoff is None:
+        made.show(decided)
+        plain.shown(x, decided.article)
+    else:
+        made.pay(decided, Paid(decided.model_version + 10_000, payoff))
+        plain.paid(x, decided.article, np.sqrt(decided.teaches) * payoff)
+    plain.features = now
 
 
 def test_the_fold_is_the_same_in_batches_of_any_size(tmp_path: Path) -> None:

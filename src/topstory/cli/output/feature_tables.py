@@ -34,12 +34,16 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
     if report.log_loss is not None:
         fit = f"log loss {number(report.log_loss, 5)}, AUC {number(report.auc, 4)}"
         say(f"{fit} on {_scored(report)}")
-    if report.event_numbers:
-        say(f"of each event: {', '.join(report.event_numbers)}")
+    own = report.event_numbers[: len(report.event_numbers) - len(report.event_features)]
+    for where, names in (("each event", own), ("articles, by event", report.event_features)):
+        if names:
+            say(f"of {where}: {', '.join(names)}")
     say(f"identity {report.identity}\n")
-    if (shared := report.dimension * report.article_features) > MANY_SHARED:
+    event = len(report.event_features)
+    x, f = report.dimension - event, report.article_features + event
+    if (shared := x * f) > MANY_SHARED:
         say(
-            f"Hybrid policies share {report.dimension} × {report.article_features} = {shared:,} "
+            f"Hybrid policies share {x} × {f} = {shared:,} "
             "coefficients with such features, and each trial costs that many squared: to replay or "
             "serve them takes long. --method pca makes fewer.\n"
         )

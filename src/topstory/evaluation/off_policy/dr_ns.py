@@ -144,7 +144,7 @@ class _Run:
         policy.use_feature_model(log.feature_model, "the log")
         model = policy.model
         slots = model.add_all(log.articles)
-        model.see(log.dimension)
+        model.see(log.dimension, log.event_features)
         members = slots[log.pool_members] if len(slots) else log.pool_members
         self._pools = Pools(log.pool_offsets, members, model.roster.keys)
         first = members[log.pool_offsets[:-1]]

@@ -39,6 +39,9 @@ def replay_in_python(
     if isinstance(trained, Policy):
         trained.use_feature_model(log.feature_model, "the log")
         check_segments(trained.model, log)
+        trained.model.use_event_features(log.event_features)
+    elif hasattr(trained, "use_event_features"):
+        trained.use_event_features(log.event_features)
     greedy = getattr(trained, "greedy", None)
     if hasattr(trained, "add_article"):
         for article, features in log.articles.items():

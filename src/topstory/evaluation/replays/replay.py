@@ -196,7 +196,7 @@ def _replay_compiled(
     trained.use_feature_model(log.feature_model, "the log")
     model = trained.model
     slots = model.add_all(log.articles)
-    model.see(log.dimension)
+    model.see(log.dimension, log.event_features)
     if model.folds:
         model.use_log_sums(slots, *logged.by_fold(log, model.folds))
     members = slots[log.pool_members] if len(slots) else log.pool_members

@@ -185,6 +185,7 @@ class Appender:
             "visitor_ids",
             "event_numbers",
             "varying",
+            "event_features",
         ):
             if getattr(before, key) != getattr(contents, key):
                 raise ValueError(

@@ -15,6 +15,8 @@ FORMAT = "topstory-log"
 VERSION = 1
 # Of a log whose contexts have numbers of the event: who does not know of them must not read it.
 EVENTS_VERSION = 2
+# Of one where some of those are features of the article.
+LAST_VERSION = FEATURES_VERSION = 3
 
 CONTENTS = "log.json"
 ARTICLES = "articles.parquet"
@@ -59,6 +61,7 @@ class LogContents(msgspec.Struct, frozen=True, omit_defaults=True):
     visitor_ids: bool = False  # whether users.parquet says who each row is, in `visitor`
     event_numbers: int = 0  # of a context: the last before the constant, which are of the event
     varying: int = 0  # those of them that events hold for each article of the pool
+    event_features: int = 0  # the last of those, which are features of the article
     propensity_estimate: str | None = None  # how propensities were estimated; None: they were not
 
 
@@ -90,10 +93,10 @@ def read_contents(folder: Location) -> LogContents:
         raise ValueError(f"{path}: not a topstory log's table of contents: {error}") from None
     if heading.format != FORMAT:
         raise ValueError(f"{path}: format is {heading.format!r}, not {FORMAT!r}")
-    if not VERSION <= heading.version <= EVENTS_VERSION:
+    if not VERSION <= heading.version <= LAST_VERSION:
         raise ValueError(
             f"{path}: the log has format version {heading.version}, but this topstory reads "
-            f"up to version {EVENTS_VERSION}; upgrade topstory"
+            f"up to version {LAST_VERSION}; upgrade topstory"
         )
     try:
         contents = msgspec.json.decode(text, type=LogContents)
@@ -154,7 +157,8 @@ def _check(contents: LogContents, path: Location) -> None:
     counts += [contents.events - (contents.recorded_count or 0), contents.recorded_count or 0]
     if min(*counts, *(file.events for file in contents.files)) < 0:
         raise ValueError(f"{path}: damaged: it has a negative count")
-    if not 0 <= contents.varying <= contents.event_numbers < contents.dimension or (
+    known = (contents.event_features, contents.varying, contents.event_numbers)
+    if not 0 <= known[0] <= known[1] <= known[2] < contents.dimension or (
         contents.event_numbers and (contents.contexts != "dense" or contents.users is not None)
     ):
         raise ValueError(f"{path}: damaged: its contexts cannot have such numbers of events")

@@ -238,6 +238,7 @@ class _LogBuffers:
             decisions=join_decisions(tables),
             event_numbers=contents.event_numbers,
             varying=self._varying_numbers(),
+            event_features=contents.event_features,
         )
 
     def _varying_numbers(self) -> VaryingNumbers | None:

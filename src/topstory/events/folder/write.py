@@ -27,6 +27,7 @@ from topstory.events.folder.contents import (
     ARTICLES,
     EVENTS,
     EVENTS_VERSION,
+    FEATURES_VERSION,
     FORMAT,
     POOLS,
     USERS,
@@ -92,7 +93,7 @@ def contents_of(log: EventLog) -> LogContents:
     recorded = log.recorded_propensity is not None
     return LogContents(
         format=FORMAT,
-        version=EVENTS_VERSION if log.event_numbers else VERSION,
+        version=_version(log),
         events=0,
         articles=len(log.article_ids),
         pools=len(log.pool_table),
@@ -111,8 +112,16 @@ def contents_of(log: EventLog) -> LogContents:
         decisions=() if log.decisions is None else tuple(log.decisions.column_names),
         event_numbers=log.event_numbers,
         varying=0 if log.varying is None else log.varying.width,
+        event_features=log.event_features,
         **({} if people is None else contents_of_users(people)),
     )
+
+
+def _version(log: EventLog) -> int:
+    """The lowest that has all of it, so that earlier versions of topstory read what they can."""
+    if log.event_features:
+        return FEATURES_VERSION
+    return EVENTS_VERSION if log.event_numbers else VERSION
 
 
 def contents_of_users(people: Visitors) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def check_events(
         columns: of what it knows of decisions.
         visitors: whether it says who came again.
     """
-    for name in declared.names:
+    for name in declared.used:
         needs = EVENT_FEATURES[name].needs
         if "timestamps" in needs and not timed:
             raise ValueError(
@@ -56,7 +56,7 @@ def check_events(
 
 def published_field(declared: EventFeatures, profiles: Any) -> str | None:
     """The field of articles' profiles that says when they came out; None if age does not count."""
-    if AGE not in declared.names:
+    if AGE not in declared.used:
         return None
     kinds = {} if profiles is None else profile_kinds(profiles)
     dates = [name for name, kind in kinds.items() if kind == "date"]
@@ -118,7 +118,7 @@ def with_event_features(
     dimension = profile + len(declared.columns) + 1
     users = np.ones((len(log), dimension), np.float32)
     slot = None
-    if POSITION in declared.names:
+    if POSITION in declared.used:
         slot = take_column(log.decisions, "slot")
     for start, stop in blocks(len(log), BLOCK_EVENTS):
         rows = slice(start, stop)
@@ -129,7 +129,7 @@ def with_event_features(
             )
     varying = None
     if declared.per_article:
-        varying = _varying(log, declared, at)
+        varying = _varying(log, declared, at, slot)
         users[:, profile + shared : -1] = varying.values[varying.starts + log.position]
     columns = {} if log.decisions is None else dict(_columns(log.decisions))
     if known:
@@ -144,17 +144,21 @@ def with_event_features(
         feature_model=identity,
         event_numbers=len(declared.columns),
         varying=varying,
+        event_features=len(declared.feature_columns),
     )
 
 
 def _varying(
-    log: EventLog, declared: EventFeatures, at: npt.NDArray[np.int64] | None
+    log: EventLog,
+    declared: EventFeatures,
+    at: npt.NDArray[np.int64] | None,
+    slot: npt.NDArray[np.int64] | None,
 ) -> VaryingNumbers:
     sizes = log.pool_sizes[log.pool]
     starts = starts_of(sizes)
     values = np.empty((int(sizes.sum()), declared.per_article), np.float32)
-    published = None if AGE not in declared.names else _published(log, declared)
-    seen = None if SEEN not in declared.names else _seen(log, starts, len(values))
+    published = None if AGE not in declared.used else _published(log, declared)
+    seen = None if SEEN not in declared.used else _seen(log, starts, len(values))
     for start, stop in blocks(len(log), BLOCK_EVENTS):
         if start == stop:
             continue
@@ -166,6 +170,7 @@ def _varying(
             None if at is None else np.repeat(at[start:stop], each),
             None if published is None else published[member],
             None if seen is None else seen[first:last],
+            None if slot is None else np.repeat(slot[start:stop], each),
         )
     return VaryingNumbers(values, starts)
 

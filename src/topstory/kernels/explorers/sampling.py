@@ -136,7 +136,8 @@ def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, w
     best = estimates[leader]
     for j in range(count):
         work[j] = max(widths[j] / widest, _LEAST_SPREAD)
-        level = rule.optimistic and comparable(estimates[j]) == comparable(best)
+        # What `choose` takes for equal is equal here too, however sure the scores are.
+        level = comparable(estimates[j]) == comparable(best)
         work[count + j] = 0.0 if level else (estimates[j] - best) / scale
     win_chances(work[count : 2 * count], work[:count], rule.optimistic, out, work[2 * count :])
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from topstory.kernels.compilation import body, inlined, instance_of
 from topstory.kernels.explorers.explorer import distribute, draw, raised, scanned
+from topstory.kernels.models.model import comparable
 from topstory.kernels.randomness import open_unit
 
 
@@ -66,7 +67,9 @@ def _distribute(rule: Any, estimates: Any, widths: Any, trials: Any, out: Any, w
         best = max(best, estimates[j])
     total = 0.0
     for j in range(estimates.shape[0]):
-        out[j] = math.exp((estimates[j] - best) / rule.temperature)
+        # What `choose` takes for equal is equal here too, however cold it is.
+        level = comparable(estimates[j]) == comparable(best)
+        out[j] = 1.0 if level else math.exp((estimates[j] - best) / rule.temperature)
         total += out[j]
     for j in range(estimates.shape[0]):
         out[j] /= total

@@ -62,14 +62,15 @@ def worn(updates: int, A: Floats, ridge: float, x: Floats, u: Floats, gamma: flo
 
 @specialised(estimate, inline=True)
 def _estimate(state: Any, a: Any, x: Any, segment: Any) -> Any:
-    if hasattr(state.instance_class, "v"):  # hybrid has the same form
+    if hasattr(state.instance_class, "v") and not hasattr(x.instance_class, "event"):
+        # Hybrid has the same form. With features of the event it is in more than x.
         return lambda state, a, x, segment: linear(state.v, a, x)
     return None
 
 
 @specialised(width, inline=True)
 def _width(state: Any, a: Any, x: Any, segment: Any) -> Any:
-    if hasattr(state.instance_class, "S"):
+    if hasattr(state.instance_class, "S") and not hasattr(x.instance_class, "event"):
         return lambda state, a, x, segment: np.sqrt(quadratic(state.S, a, x))
     return None
 

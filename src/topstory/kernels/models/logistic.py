@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from topstory.kernels.algebra import multiply
+from topstory.kernels.algebra import dot, multiply
 from topstory.kernels.compilation import Floats, inlined, specialised
-from topstory.kernels.contexts import Dense, spread
+from topstory.kernels.contexts import spread
+from topstory.kernels.event_features import scaled
+from topstory.kernels.models.general_hybrid import GeneralHybrid, reach_out
 from topstory.kernels.models.model import (
     enter,
     estimate,
@@ -72,6 +74,12 @@ def _current(linear: Any, a: Any, x: Any, segment: Any, room: Any) -> Any:
             total += u[i] * (linear.b[a, i] + linear.ridge * common)
         return total
 
+    def general(linear: Any, a: Any, x: Any, segment: Any, room: Any) -> float:
+        reach_out(linear, a, x)
+        return dot(linear.room[1], linear.b[a]) + dot(linear.shared_room[0], linear.beta)
+
+    if linear.instance_class is GeneralHybrid:
+        return general
     return cached if hasattr(linear.instance_class, "left_at") else learned
 
 
@@ -139,8 +147,6 @@ def step(state: Any, a: int, x: Any, segment: int, payoff: float, weight: float)
     scale = np.sqrt(weight * curvature)
     values = state.room[0]
     spread(x, values)
-    for i in range(values.shape[0]):
-        values[i] *= scale
-    trial = Dense(values, (), state.room[2])
+    trial = scaled(x, values, scale, state.room[2])
     shown(state.linear, a, trial, segment)
     paid(state.linear, a, trial, segment, weight * (curvature * log_odds - p + payoff) / scale)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Floats, Slots, compiled, inlined, specialised
-from topstory.kernels.contexts import Dense, load, rolled
+from topstory.kernels.contexts import load, rolled
+from topstory.kernels.event_features import Context
 from topstory.kernels.models.tally import recount
 
 
@@ -53,8 +54,8 @@ def takes(state: Any, a: int, x: Any) -> bool:
 
 @specialised(takes, inline=True)
 def _always_takes(state: Any, a: Any, x: Any) -> Any:
-    if hasattr(state.instance_class, "A") or hasattr(state.instance_class, "linear"):
-        return None  # a matrix whose inverse is kept
+    if any(hasattr(state.instance_class, field) for field in ("A", "L0", "linear")):
+        return None  # a matrix whose inverse is kept, or what may lose its digits
     return lambda state, a, x: True
 
 
@@ -88,7 +89,7 @@ def learn_paid(state: Any, a: int, x: Any, segment: int, payoff: float) -> None:
 
 @compiled
 def learn_halves(
-    state: Any, slots: Slots, contexts: Floats, segments: Slots, room: Dense, payoffs: Floats
+    state: Any, slots: Slots, contexts: Floats, segments: Slots, room: Context, payoffs: Floats
 ) -> int:
     """Many halves in their order: an impression where the payoff is NaN, else a payoff.
 
@@ -115,7 +116,7 @@ def learn_trials(
     contexts: Any,
     start: int,
     segments: Slots,
-    room: Dense,
+    room: Context,
     payoffs: NDArray[np.float32],
 ) -> int:
     """Whole trials in their order: the same arithmetic as `learn` one by one, hence the same bits.
@@ -166,7 +167,7 @@ def learn_weighted(
     slots: Slots,
     contexts: Floats,
     segments: Slots,
-    room: Dense,
+    room: Context,
     payoffs: NDArray[np.float32],
     weights: Floats,
 ) -> int:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled, inlined
-from topstory.kernels.contexts import Dense, load, spread
+from topstory.kernels.contexts import load, spread
+from topstory.kernels.event_features import Context
 from topstory.kernels.scans.targets import Positions
 
 
@@ -58,7 +59,7 @@ def fit_shows(
     shows: Shows,
     which: NDArray[np.bool_],
     scores: Scores,
-    room: Dense,
+    room: Context,
     x: Floats,
     work: Floats,
     gradient: Scores,
@@ -92,7 +93,7 @@ def show_chances(
     begins: Counters,
     which: NDArray[np.bool_],
     scores: Scores,
-    room: Dense,
+    room: Context,
     x: Floats,
     out: Floats,
 ) -> None:

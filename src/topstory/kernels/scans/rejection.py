@@ -13,7 +13,8 @@ import numpy as np
 
 from topstory.kernels.buckets import LEARNING
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled, inlined, specialised
-from topstory.kernels.contexts import Dense, leaning, load, rolled
+from topstory.kernels.contexts import leaning, load, rolled
+from topstory.kernels.event_features import Context
 from topstory.kernels.explorers.bounds import Bounds, share
 from topstory.kernels.explorers.explorer import distribute, raised
 from topstory.kernels.models.model import enter, estimate, paid, shown, takes, width
@@ -174,7 +175,7 @@ def learn_by_rejection(
     segments: Slots,
     state: Any,
     rule: Rule,
-    room: Dense,
+    room: Context,
     memory: Memory,
     history: History,
     out: Floats,

@@ -18,7 +18,8 @@ from topstory.kernels.compilation import (
     compiled,
     inlined,
 )
-from topstory.kernels.contexts import Dense, leaning, load, rolled
+from topstory.kernels.contexts import leaning, load, rolled
+from topstory.kernels.event_features import Context
 from topstory.kernels.explorers.explorer import explored, raised, stages
 from topstory.kernels.models.model import comparable, enter, estimate, paid, shown, takes
 from topstory.kernels.randomness import KEEP, LEARN, priority, stream, unit
@@ -208,7 +209,7 @@ def catch_up(
     traffic: LogColumns,
     pools: Pools,
     state: Any,
-    room: Dense,
+    room: Context,
     memory: Memory,
 ) -> bool:
     """Learn from the events that are known by now. False: the state does not take the next one."""
@@ -238,7 +239,7 @@ def replay(
     blocks: Slots,
     state: Any,
     rule: Rule,
-    room: Dense,
+    room: Context,
     memory: Memory,
     sums: ReplaySums,
 ) -> int:

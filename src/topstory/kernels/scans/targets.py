@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Counters, Floats, Slots, compiled, inlined
-from topstory.kernels.contexts import Dense, leaning, load
+from topstory.kernels.contexts import leaning, load
+from topstory.kernels.event_features import Context
 from topstory.kernels.explorers.bounds import Bounds, share
 from topstory.kernels.explorers.explorer import distribute
 from topstory.kernels.models.model import comparable, enter, estimate, width
@@ -78,7 +79,7 @@ def shown_chances(
     state: Any,
     rule: Bounds,
     trials: int,
-    room: Dense,
+    room: Context,
     out: Floats,
 ) -> None:
     """The probability of the shown article of the events start, start + 1, …, one for each `out`.
@@ -119,7 +120,7 @@ def score_pools(
     begins: Counters,
     segments: Slots,
     state: Any,
-    room: Dense,
+    room: Context,
     estimates: Floats,
     widths: Floats,
 ) -> None:
@@ -180,7 +181,7 @@ def predict(
     chances: Floats,
     which: NDArray[np.bool_],
     state: Any,
-    room: Dense,
+    room: Context,
     direct: Floats,
     shown: Floats,
 ) -> None:

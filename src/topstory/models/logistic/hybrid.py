@@ -14,6 +14,7 @@ class LogisticHybrid(LogisticModel, HybridLinear):
         ridge: the weight of the prior of each θ_a, on the scale of log-odds.
         shared_ridge: the same for β.
         rate: the click rate before any trial, at which β's constant starts.
+        event_features: as `HybridLinear` has it.
 
     >>> LogisticHybrid(ridge=3).parameters()
     {'ridge': 3.0, 'shared_ridge': 1.0, 'rate': 0.05}
@@ -26,8 +27,9 @@ class LogisticHybrid(LogisticModel, HybridLinear):
         ridge: float | None = None,
         shared_ridge: float | None = None,
         rate: float = RATE,
+        event_features: int = 0,
     ) -> None:
-        HybridLinear.__init__(self, plain_ridge(ridge), shared_ridge)
+        HybridLinear.__init__(self, plain_ridge(ridge), shared_ridge, event_features=event_features)
         self.rate = click_rate(rate)
 
     def parameters(self) -> dict[str, Any]:
@@ -37,5 +39,6 @@ class LogisticHybrid(LogisticModel, HybridLinear):
     def shared_start(self) -> tuple[Floats, Floats]:
         """A0 and b0 before any trial."""
         A0, b0 = super().shared_start()
-        b0[-1] = A0[-1, -1] * self.start  # of the constants of user and article
+        place = -1 - self.event_features  # of the constants of user and article
+        b0[place] = A0[place, place] * self.start
         return A0, b0

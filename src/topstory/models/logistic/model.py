@@ -26,8 +26,7 @@ class LogisticModel(LinearModel):
     @property
     def kernel_state(self) -> Any:
         """The state, with room to take logistic steps in."""
-        assert self.dimension is not None
-        return Logistic(self.state, np.zeros((3, self.dimension)))
+        return Logistic(self.state, np.zeros((3, self.state.b.shape[1])))
 
     @property
     def start(self) -> float:
@@ -36,7 +35,8 @@ class LogisticModel(LinearModel):
 
     def expected(self, scores: Floats, widths: Floats) -> tuple[Floats, Floats]:
         """Probabilities of a click, and how unsure they are: a width of log-odds times p(1 − p)."""
-        p = np.asarray(1.0 / (1.0 + np.exp(-scores)))
+        with np.errstate(over="ignore"):  # log-odds below −709: a chance of 0
+            p = np.asarray(1.0 / (1.0 + np.exp(-scores)))
         return p, p * (1.0 - p) * widths
 
     def check_payoffs(self, least: float, most: float) -> None:

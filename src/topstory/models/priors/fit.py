@@ -16,7 +16,7 @@ from topstory.models.priors.cells import beta_prior, normal_prior
 from topstory.models.priors.evidence import (
     WEIGHTS,
     Collapsed,
-    collapse,
+    collapse_sums,
     log_evidence,
     shared_evidence,
 )
@@ -64,9 +64,11 @@ def fit_prior(log: EventLog) -> Prior:
             "log with more"
         )
     mean, precision, noise = pool_articles(sums)
-    shares = log.dimension * sums.features.shape[1] <= MAX_SHARED
-    ridge, shared_ridge = likeliest_ridges(sums) if shares else (100.0, 1.0)
-    found = collapse(sums.S, sums.b, sums.features, ridge) if shares else None
+    event = log.event_features
+    shares = (log.dimension - event) * (sums.features.shape[1] + event) <= MAX_SHARED
+    crossed = sum_articles(log, event_features=event) if shares and event else sums
+    ridge, shared_ridge = likeliest_ridges(crossed) if shares else (100.0, 1.0)
+    found = collapse_sums(crossed, ridge) if shares else None
     return Prior(
         mean=mean,
         precision=precision,
@@ -80,6 +82,7 @@ def fit_prior(log: EventLog) -> Prior:
         events=len(log),
         articles=len(sums.ids),
         feature_model=log.feature_model,
+        event_features=event,
     )
 
 
@@ -91,7 +94,7 @@ def likeliest_ridges(
 
     def best(shared_ridge: float) -> tuple[float, float]:
         def misfit(at: float) -> float:
-            found = collapse(sums.S, sums.b, sums.features, exp(at))
+            found = collapse_sums(sums, exp(at))
             return -_evidence(sums, found, shared_ridge * np.eye(len(found.b)), 0.0 * found.b)
 
         searched = minimize_scalar(
@@ -118,12 +121,13 @@ def _weight_that_held(log: EventLog) -> float:
     half = len(log) // 2
     if not half:
         return 1.0
-    first, second = sum_articles(log[:half]), sum_articles(log[half:])
+    first, second = (
+        sum_articles(part, event_features=log.event_features) for part in (log[:half], log[half:])
+    )
     if len(first.ids) < MIN_ARTICLES:
         return 1.0
     ridge, shared_ridge = likeliest_ridges(first)
-    taught = collapse(first.S, first.b, first.features, ridge)
-    seen = collapse(second.S, second.b, second.features, ridge)
+    taught, seen = collapse_sums(first, ridge), collapse_sums(second, ridge)
     start = shared_ridge * np.eye(len(taught.b))
     best, likeliest = 0.0, -inf
     for weight in WEIGHTS:

@@ -37,6 +37,7 @@ class Prior:
     events: int  # that it was learned from
     articles: int
     feature_model: str | None = None  # that made the log's contexts; None: unknown, or none
+    event_features: int = 0  # the last of a context's d numbers that hybrid takes into f
 
     @classmethod
     def of_articles(cls, mean: Floats, precision: Floats, noise: float, events: int) -> Prior:
@@ -58,8 +59,8 @@ class Prior:
 
     @property
     def features(self) -> int:
-        """Features of an article, the constant included; 0 if hybrid has no part in this prior."""
-        return len(self.b0) // self.dimension
+        """Numbers of f, the constant and the event's included; 0 if hybrid has no part in this."""
+        return len(self.b0) // (self.dimension - self.event_features)
 
     def shared(self, weight: float) -> tuple[Floats, Floats]:
         """A0 and b0 of a hybrid model that starts from this share of what the log taught."""

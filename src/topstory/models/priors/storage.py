@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -11,12 +12,14 @@ from topstory.kernels.compilation import Floats
 from topstory.models.priors.prior import ARRAYS, NUMBERS, Prior
 from topstory.sealed import Arrays, Seal
 
-_SEAL = Seal(kind="prior", key="prior", version=1, writer="Prior.save", format="topstory-prior")
+# Version 2 has features of the event.
+_SEAL = Seal(kind="prior", key="prior", version=2, writer="Prior.save", format="topstory-prior")
 
 
 def save(prior: Prior, path: str | PathLike[str]) -> None:
     """Write the prior; a file that is there already is replaced in one step."""
-    _SEAL.write(path, describe(prior), {name: getattr(prior, name) for name in ARRAYS})
+    seal = replace(_SEAL, version=2 if prior.event_features else 1)
+    seal.write(path, describe(prior), {name: getattr(prior, name) for name in ARRAYS})
 
 
 def load(path: str | PathLike[str]) -> Prior:
@@ -26,9 +29,10 @@ def load(path: str | PathLike[str]) -> Prior:
 
 def describe(prior: Prior) -> dict[str, Any]:
     """Everything except arrays."""
-    return {name: getattr(prior, name) for name in (*NUMBERS, "events", "articles")} | {
-        "feature_model": prior.feature_model
-    }
+    found = {name: getattr(prior, name) for name in (*NUMBERS, "events", "articles")}
+    if prior.event_features:
+        found["event_features"] = prior.event_features
+    return found | {"feature_model": prior.feature_model}
 
 
 def build(described: dict[str, Any], arrays: Arrays) -> Prior:
@@ -58,8 +62,9 @@ def build(described: dict[str, Any], arrays: Arrays) -> Prior:
             )
         if not np.isfinite(array).all():
             raise ValueError(f"{name}: not all of it is numbers")
-    if not d or len(b0) % d:
-        raise ValueError(f"b0: expected a multiple of {d} numbers, found {len(b0)}")
+    event = int(described.get("event_features", 0))
+    if not 0 <= event < d or len(b0) % (d - event):
+        raise ValueError(f"b0: expected a multiple of {d - event} numbers, found {len(b0)}")
     numbers = {name: _number(name, described[name]) for name in NUMBERS}
     _positive("precision", found["precision"])
     _positive("A0", numbers["shared_ridge"] * np.eye(len(b0)) + A0)
@@ -69,6 +74,7 @@ def build(described: dict[str, Any], arrays: Arrays) -> Prior:
         events=int(described["events"]),
         articles=int(described["articles"]),
         feature_model=described["feature_model"],
+        event_features=event,
     )
 
 

@@ -20,8 +20,8 @@ class EventFeatures(Protocol):
     """The features of events that a feature model declares."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Of the features."""
+    def used(self) -> tuple[str, ...]:
+        """Their names."""
         ...
 
     @property
@@ -35,8 +35,13 @@ class EventFeatures(Protocol):
         ...
 
     @property
+    def feature_columns(self) -> tuple[str, ...]:
+        """Those of them that are features of the article."""
+        ...
+
+    @property
     def per_article(self) -> int:
-        """How many of those differ between articles."""
+        """How many of them are kept for each article."""
         ...
 
     def of_event(self, at: int, slot: int = 0) -> npt.NDArray[np.float32]:

@@ -13,7 +13,8 @@ from topstory.kernels import mixture
 from topstory.kernels.buckets import DEPLOYMENT, LEARNING, UNIFORM
 from topstory.kernels.choice import score
 from topstory.kernels.compilation import Floats
-from topstory.kernels.contexts import Dense, PerArticle
+from topstory.kernels.contexts import PerArticle
+from topstory.kernels.event_features import Context, FeaturedPerArticle, among, fill
 from topstory.kernels.explorers.bounds import Bounds
 from topstory.models.input_range import NotFiniteError
 from topstory.models.model import ONE_SEGMENT
@@ -24,6 +25,7 @@ from topstory.serving.state.pool import Listing, Pool
 from topstory.serving.state.traffic import Traffic
 
 Varying = Callable[[Listing], npt.NDArray[np.float32]]
+Aimed = Context | PerArticle | FeaturedPerArticle
 
 
 class Chosen(msgspec.Struct, frozen=True, gc=False):
@@ -82,9 +84,9 @@ class Decider:
         if not listing.ids:
             raise self._no_article()
         values = self._room.values
-        values[:] = user
+        fill(self._room, user)
         if listing.plan is not None:
-            return self._levered(values, listing, listing.plan, bucket, number, slots, varying)
+            return self._levered(user, listing, listing.plan, bucket, number, slots, varying)
         x, table = self._aimed(listing, varying)
         decide = self._randomised if self._randomises else self._bounded
         place, propensity, own = decide(x, values, listing, bucket, number)
@@ -96,7 +98,7 @@ class Decider:
         return Chosen(article, propensity, own, ranking, numbers=numbers)
 
     def _bounded(
-        self, x: Dense | PerArticle, values: Floats, listing: Listing, bucket: int, number: int
+        self, x: Aimed, values: Floats, listing: Listing, bucket: int, number: int
     ) -> tuple[int, float, float]:
         policy = self.pool.policy
         return mixture.decide(
@@ -116,7 +118,7 @@ class Decider:
         )
 
     def _randomised(
-        self, x: Dense | PerArticle, values: Floats, listing: Listing, bucket: int, number: int
+        self, x: Aimed, values: Floats, listing: Listing, bucket: int, number: int
     ) -> tuple[int, float, float]:
         """By any explorer; those that explore less with time count decisions."""
         policy = self.pool.policy
@@ -185,18 +187,18 @@ class Decider:
 
     def _aimed(
         self, listing: Listing, varying: Varying | None
-    ) -> tuple[Dense | PerArticle, npt.NDArray[np.float32] | None]:
+    ) -> tuple[Aimed, npt.NDArray[np.float32] | None]:
         """The context in the room, with each article's own numbers, if they differ."""
         if varying is None:
             return self._room, None
         table = varying(listing)
         places = np.zeros(int(listing.slots.max()) + 1, np.int32)
         places[listing.slots] = np.arange(len(listing.slots))
-        return PerArticle(*self._room, table, 0, places), table
+        return among(self._room, table, 0, places), table
 
     def _levered(
         self,
-        values: Floats,
+        user: Sequence[float],
         listing: Listing,
         plan: LeverPlan,
         bucket: int,
@@ -208,7 +210,7 @@ class Decider:
         seed = int(self._seed)
         withheld = plan.thinned(listing.ids, seed, number)
         left = self.pool.without(listing, withheld) if withheld else listing
-        estimates, widths = self.scored(values, left, varying)
+        estimates, widths = self.scored(user, left, varying)
         estimates = plan.boosted(left.ids, estimates)
         explorer, chances = self._policy.explorer, np.zeros((3, len(left.ids)))
         pin = left.ids.index(plan.pins[STORY]) if plan.pins.get(STORY) in left.ids else None
@@ -236,12 +238,12 @@ class Decider:
         )
 
     def scored(
-        self, values: Floats, listing: Listing, varying: Varying | None = None
+        self, user: Sequence[float] | Floats, listing: Listing, varying: Varying | None = None
     ) -> tuple[Floats, Floats]:
         """What is expected of each article for this context, and how unsure that is."""
         model = self.pool.policy.model
         estimates, widths = np.empty(len(listing.ids)), np.empty(len(listing.ids))
-        self._room.values[:] = values
+        fill(self._room, user)
         segment = model.segment(self._room.values)
         x, _ = self._aimed(listing, varying)
         unusable = score(model.state, x, segment, listing.slots, estimates, widths)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from struct import Struct
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -30,6 +30,14 @@ from topstory.serving.state.update_batch import SHOWN, UpdateBatch
 FOREVER = 2**63 - 1
 MAX_EDITS = 10_000  # whose ids are remembered
 MAX_CHANGES = 100  # of the policy that are listed
+MAX_EARLIER = 64  # features of an article that payoffs may still be for; older ones count as these
+
+
+class Earlier(msgspec.Struct, frozen=True, array_like=True):
+    """Features that an article had, up to the record by which it was edited."""
+
+    until: int
+    features: tuple[float, ...]
 
 
 class Article(msgspec.Struct):
@@ -39,6 +47,11 @@ class Article(msgspec.Struct):
     since: int
     tally: Tally
     added: int = 0  # when; 0: in a snapshot of an earlier version
+    earlier: tuple[Earlier, ...] = ()  # the last features that its policy knew it with, in order
+
+    def features_then(self, version: int) -> tuple[float, ...] | None:
+        """The features by which the state of this record scored it, unless it has them still."""
+        return next((each.features for each in self.earlier if version < each.until), None)
 
     @property
     def levers(self) -> Levers | None:
@@ -85,6 +98,25 @@ PER_ARTICLE = ("age_hours", SEEN)  # features of events that differ between arti
 SeenByVisitor = tuple[tuple[str, tuple[str, ...]], ...]  # pseudonyms in hex, and articles
 
 
+class EventNumbers(NamedTuple):
+    """The numbers of contexts that are of the event, as a journal's configuration tells of them."""
+
+    names: tuple[str, ...] = ()  # of the features
+    varying: int = 0  # how many numbers differ between articles
+    features: int = 0  # how many of those, the last ones, are features of the article
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> EventNumbers:
+        """None, if contexts have none."""
+        event = config.get("event")
+        if not isinstance(event, dict):
+            return cls()
+        names = (*event["names"], *event.get("in_f", ()))
+        # Version 0.1.0 did not record how many vary: those in x, one number each.
+        varying = config.get("event_varying", sum(name in names for name in PER_ARTICLE))
+        return cls(names, varying, config.get("event_features", 0))
+
+
 class SeenArticles(Protocol):
     """The last articles that each visitor was shown."""
 
@@ -112,8 +144,18 @@ class Sketch(Protocol):
 class Pool:
     """Articles that come and go, the policy that chooses among them, and what they paid."""
 
-    def __init__(self, name: str, policy: Policy, dimension: int, at: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        policy: Policy,
+        dimension: int,
+        at: int = 0,
+        event: EventNumbers | None = None,
+    ) -> None:
         self.name, self.policy, self.dimension = name, policy, dimension
+        self.event = event or EventNumbers()  # of contexts
+        if event is not None:
+            policy.model.use_event_features(event.features)
         self.taught = at  # the time of the last record that taught its policy, or opened it
         self.articles: dict[str, Article] = {}
         self.tally = Tally.empty(self.segments)
@@ -122,7 +164,6 @@ class Pool:
         self.previous: Policy | None = None  # the one before, as it was at the last change
         self.changes: list[PolicyChange] = []  # of the policy, the last ones
         self.promoted = 0  # the record that gave it this policy; 0: it began with it
-        self.varying = 0  # how many numbers of a context differ between articles
         self.seen: SeenArticles | None = None  # by visitors, if contexts depend on it
         self.edits: dict[str, str] = {}  # by the client's id: what was done
         self.sketches: list[Sketch] = []
@@ -130,7 +171,7 @@ class Pool:
         self.ran_out = False  # and one was, since somebody set this back
         self._listing: Listing | None = None
         self._unpack = Struct(f"<{dimension}d").unpack
-        self._updates = UpdateBatch(dimension)
+        self._updates = self._new_batch()
 
     @property
     def segments(self) -> int:
@@ -150,7 +191,7 @@ class Pool:
     def check_policy(self, policy: Policy) -> None:
         """Raise ValueError if `promote` could not take this policy."""
         # A list: it may be called by a thread, while articles come and go.
-        _adopt(policy.copy(), list(self.articles.values()), self.dimension)
+        _adopt(policy.copy(), list(self.articles.values()), self.dimension, self.event.features)
 
     # -- records, applied --
 
@@ -160,7 +201,14 @@ class Pool:
         known, roster = self.articles.get(facts.id), self.policy.model.roster
         if facts.id in roster:
             self._announce([roster.slot(facts.id)])
+        model = self.policy.model
+        before = model.features_of(facts.id) if facts.id in roster else None
         self.policy.edit_article(facts.id, facts.features)
+        if known is not None and before is not None:
+            now = model.features_of(facts.id)
+            if now is not None and not np.array_equal(before, now):
+                had = Earlier(number, tuple(before.tolist()))
+                known.earlier = (*known.earlier, had)[-MAX_EARLIER:]
         if known is None:
             self.policy.model.see(self.dimension)
             self.articles[facts.id] = Article(facts, number, Tally.empty(self.segments), at)
@@ -195,19 +243,24 @@ class Pool:
         self.learn()
         for facts in articles:
             self.articles[facts.id].facts = facts
-        _adopt(policy, self.articles.values(), self.dimension)
+        for article in self.articles.values():
+            article.earlier = ()  # what was decided before teaches the other policy
+        _adopt(policy, self.articles.values(), self.dimension, self.event.features)
         self.previous, self.policy = self.policy, policy
         self.promoted = change.record
         self.changes = [*self.changes, change][-MAX_CHANGES:]
-        self._updates, self._listing = UpdateBatch(self.dimension), None
+        self._updates, self._listing = self._new_batch(), None
 
-    def use_event_features(self, names: Collection[str], before: SeenByVisitor = ()) -> None:
+    def use_event_features(self, event: EventNumbers, before: SeenByVisitor = ()) -> None:
         """From now on contexts have these features of events.
 
         If they need it, what visitors see is remembered, beginning with what they saw `before`.
         """
-        self.varying = sum(name in names for name in PER_ARTICLE)
-        if SEEN not in names:
+        self.learn()
+        self.event = event
+        self.policy.model.use_event_features(event.features)
+        self._updates = self._new_batch()
+        if SEEN not in event.names:
             self.seen = None
         elif self.seen is None:
             self.seen = import_module("topstory.features.event.seen_articles").SeenArticles()
@@ -245,7 +298,8 @@ class Pool:
             self._listing, self.ran_out = None, True
         if decided.teaches:
             slot = self.policy.model.roster.slots[decided.article]
-            self._updates.add(slot, decided.user, SHOWN, decided.teaches)
+            then = article.features_then(decided.model_version)
+            self._updates.add(slot, decided.user, SHOWN, decided.teaches, then)
             self.policy.decisions += 1
         return bool(decided.teaches)
 
@@ -266,8 +320,12 @@ class Pool:
         )
         if teaches:
             slot = self.policy.model.roster.slots[decided.article]
-            self._updates.add(slot, decided.user, payoff, decided.teaches)
+            then = article.features_then(decided.model_version)
+            self._updates.add(slot, decided.user, payoff, decided.teaches, then)
         return bool(teaches)
+
+    def _new_batch(self) -> UpdateBatch:
+        return UpdateBatch(self.dimension, self.policy.model.event_features)
 
     def learn(self) -> None:
         """Teach the policy what was shown and paid since the last time."""
@@ -332,8 +390,9 @@ def edit_of(record: Edit) -> str:
     return "revert" if record.policy is None else f"promote {content_name(record.policy)}"
 
 
-def _adopt(policy: Policy, articles: Iterable[Article], dimension: int) -> None:
+def _adopt(policy: Policy, articles: Iterable[Article], dimension: int, event: int) -> None:
     """Let a policy know the articles of a pool, as that has them; ValueError if it cannot."""
+    policy.model.use_event_features(event)
     for article in articles:
         policy.edit_article(article.facts.id, article.facts.features)
     if len(policy.model.roster):

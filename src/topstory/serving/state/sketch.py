@@ -28,7 +28,10 @@ class PoolSketch:
     def __init__(self, pool: Pool) -> None:
         model = pool.policy.model
         # Not when an article was added: snapshots of earlier versions do not know.
-        articles = [(each.facts, each.since, each.tally) for each in pool.articles.values()]
+        articles = [
+            (each.facts, each.since, each.tally, *((each.earlier,) if each.earlier else ()))
+            for each in pool.articles.values()
+        ]
         seen = [] if pool.seen is None else [pool.seen_by_visitor()]
         self._counted = msgspec.json.encode([pool.tally, articles, *seen])
         self._ids = list(model.roster.ids)

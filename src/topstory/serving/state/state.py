@@ -22,7 +22,7 @@ from topstory.serving.journal.records import (
 )
 from topstory.serving.state.exclusion import NotExcluded, excludes
 from topstory.serving.state.policy_file import PolicyChange, content_name, policy_in, summary
-from topstory.serving.state.pool import Pool, edit_of
+from topstory.serving.state.pool import EventNumbers, Pool, edit_of
 from topstory.serving.state.sketch import StateSketch
 
 MAX_BATCH = 4096  # records whose trials are learned together
@@ -91,21 +91,20 @@ class State:
             pool.remember_edit(record.edit, edit_of(record))
         elif isinstance(record, Opened):
             self.pools[record.pool] = Pool(record.pool, start(record), self.dimension, entry.at)
-            self.pools[record.pool].use_event_features(self.event_features)
+            self.pools[record.pool].use_event_features(self.event)
         elif isinstance(record, Configured):
             self.config = record.config
             for pool in self.pools.values():
-                pool.use_event_features(self.event_features)
+                pool.use_event_features(self.event)
         elif isinstance(record, Cut):
             self.cuts.update(record.nodes)
         elif isinstance(record, Excluded) and record not in self.exclusions:
             raise NotExcluded(record)
 
     @property
-    def event_features(self) -> tuple[str, ...]:
-        """The features of events that contexts have, by name."""
-        event = self.config.get("event")
-        return tuple(event["names"]) if isinstance(event, dict) else ()
+    def event(self) -> EventNumbers:
+        """What contexts have of the event."""
+        return EventNumbers.of(self.config)
 
     def fingerprint(self) -> str:
         """A hash of all that was learned and counted: equal for states that are equal to the bit.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from hashlib import blake2b
+from struct import Struct
 
 import numpy as np
 
@@ -48,11 +49,11 @@ class Traffic:
 
     def split(self, visitors: Iterable[str]) -> tuple[list[bytes], list[int]]:
         """The pseudonyms and buckets of some visitors."""
-        digests, buckets = [], []
+        digests, copy = [], self._hash.copy
         for visitor in visitors:  # for every decision: so with few calls
-            hashed = self._hash.copy()
+            hashed = copy()
             hashed.update(visitor.encode())
-            digests.append(digest := hashed.digest())
-            place = (int.from_bytes(digest, "little") >> 11) * 2.0**-53  # in [0, 1)
-            buckets.append(bisect_right(self._edges, place))
-        return digests, buckets
+            digests.append(hashed.digest())
+        edges, numbers = self._edges, Struct(f"<{len(digests)}Q").unpack(b"".join(digests))
+        # A number's first 53 bits as a place in [0, 1).
+        return digests, [bisect_right(edges, (number >> 11) * 2.0**-53) for number in numbers]

@@ -23,10 +23,9 @@ def warm_up(known: Pool, traffic: Traffic, facts: ArticleFacts | None = None) ->
     copy = Pool(known.name, known.policy.copy(), known.dimension)
     if facts is None:
         article = next(iter(known.articles.values()), None)
-        learned = next((name for name in known.policy.model.roster.ids if name), "-")
-        facts = ArticleFacts(learned) if article is None else article.facts
+        facts = _any_article(known) if article is None else article.facts
     facts = replace(facts, levers=None)  # which would lead past most kernels
-    copy.varying = known.varying
+    copy.use_event_features(known.event)
     copy.place(facts, 0)
     user = warm_up_scoring(Decider(copy, traffic), 0 if facts.begins is None else facts.begins)
     context = pack(f"<{len(user)}d", *user)
@@ -38,10 +37,20 @@ def warm_up(known: Pool, traffic: Traffic, facts: ArticleFacts | None = None) ->
     copy.policy.model.ready(copy.policy.model.slots([facts.id]))  # what workers read
 
 
+def _any_article(pool: Pool) -> ArticleFacts:
+    """An article that the policy has learned, or one that it could."""
+    model = pool.policy.model
+    learned = next((name for name in model.roster.ids if name), None)
+    if learned is not None:
+        return ArticleFacts(learned)
+    count = 0 if model.prior is None else model.prior.features
+    return ArticleFacts("-", (1.0,) * count or None)
+
+
 def warm_up_scoring(decider: Decider, at: int) -> tuple[float, ...]:
     """Call the kernels that score, for a user who is returned; ApiError if nothing can be shown."""
     user = (*[0.0] * (decider.pool.dimension - 1), 1.0)
-    count = decider.pool.varying
+    count = decider.pool.event.varying
     if count:
         decider.decide(
             user, 0, 1, at, (), 2, lambda listing: np.zeros((len(listing.ids), count), np.float32)

@@ -12,7 +12,7 @@ import numpy as np
 from topstory.policies import Policy
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import PolicyComparison
-from topstory.serving.config.feature_model import load_feature_model
+from topstory.serving.config.feature_model import events_of, load_feature_model
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.records import ArticleFacts, Entry, Promoted
 from topstory.serving.state.policy_file import policy_in
@@ -92,7 +92,7 @@ def _planned(
     record = Promoted(name, content, note=note, feature_model=new, articles=articles)
     if features is not None:
         return record, None
-    other = Pool(name, policy.copy(), pool.dimension)
+    other = Pool(name, policy.copy(), pool.dimension, event=pool.event)
     for article in pool.articles.values():
         other.place(article.facts, article.since)
     known = frozenset(pool.articles)
@@ -110,7 +110,14 @@ def _check_features(folder: DataFolder, pools: Sequence[str], path: Path) -> Non
             f"--features: {', '.join(others)} use the service's feature model, too: change all of "
             f"them at once ({named}), with a policy that was trained on all of their articles"
         )
-    length = len(np.asarray(load_feature_model(str(path)).user({})))
+    model = load_feature_model(str(path))
+    event, held = events_of(model), folder.state.config.get("event")
+    if (None if event is None else event.described()) != held:
+        raise ValueError(
+            f"--features: {path} has other features of the event than the service's contexts: "
+            "begin another data folder"
+        )
+    length = len(np.asarray(model.user({}))) + (0 if event is None else len(event.columns))
     if length != folder.config.context:
         raise ValueError(
             f"--features: {path} makes contexts of {length} numbers, but the service has "
@@ -153,7 +160,7 @@ def _article_features(policy: Policy) -> dict[str, tuple[float, ...]]:
 
 def _described(pool: Pool, articles: tuple[ArticleFacts, ...]) -> Pool:
     """The pool as it will be, for checking."""
-    twin = Pool(pool.name, pool.policy, pool.dimension)
+    twin = Pool(pool.name, pool.policy, pool.dimension, event=pool.event)
     twin.articles = {
         each.id: msgspec.structs.replace(pool.articles[each.id], facts=each) for each in articles
     }

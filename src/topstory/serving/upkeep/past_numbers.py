@@ -38,7 +38,7 @@ class PastNumbers:
                 "do not fit into one log"
             )
         self._declared = declared
-        if declared is not None and "seen_before" in declared.names and self._seen is None:
+        if declared is not None and "seen_before" in declared.used and self._seen is None:
             self._seen = import_module("topstory.features.event.seen_articles").SeenArticles()
 
     def note(self, number: int, decided: Decided) -> None:
@@ -76,4 +76,9 @@ class PastNumbers:
         if there:
             sizes = log.pool_sizes[log.pool]
             varying = VaryingNumbers(np.concatenate(there), starts_of(sizes))
-        return replace(log, event_numbers=len(self._declared.columns), varying=varying)
+        return replace(
+            log,
+            event_numbers=len(self._declared.columns),
+            varying=varying,
+            event_features=len(self._declared.feature_columns),
+        )

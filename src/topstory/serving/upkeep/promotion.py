@@ -61,7 +61,7 @@ class Promotion:
             known = _facts(found)
             candidate = await self._candidate(found, request.policy)
             comparison = await self._compared(found, candidate)
-            trial = Pool(pool, candidate, found.dimension)
+            trial = Pool(pool, candidate, found.dimension, event=found.event)
             trial.articles = dict(found.articles)
             # Before the switch: no visitor waits for the compiler.
             await asyncio.to_thread(warm_up, trial, decider.traffic)
@@ -120,7 +120,7 @@ class Promotion:
         current, known = copying.copy, frozenset(facts.id for facts, _ in articles)
 
         def work() -> PolicyComparison:
-            other = Pool(pool.name, candidate.copy(), pool.dimension)
+            other = Pool(pool.name, candidate.copy(), pool.dimension, event=pool.event)
             for facts, since in articles:
                 other.place(facts, since)
             with closing(self._service.journal.reopen()) as journal:
@@ -140,7 +140,8 @@ def check_candidate(policy: Policy, pool: Pool, config: Config, features: str | 
     _check_feature_model(policy, features)
     _check_articles(pool, policy)
     counts = [len(facts.features or ()) for facts in _facts(pool)]
-    shared = config.context * max(counts, default=0)
+    event = pool.event.features
+    shared = (config.context - event) * (max(counts, default=0) + event)
     if shared > config.limits.shared_features:
         message = f"context × features may be at most {config.limits.shared_features}, got {shared}"
         raise ApiError(422, "bad_policy", message)

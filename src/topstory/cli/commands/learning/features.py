@@ -63,6 +63,14 @@ def fit(
             "position, age_hours (of the article), seen_before (by this visitor).",
         ),
     ] = None,
+    event_in_f: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Others of these that enter the articles' features f instead of the context x: "
+            "hybrid policies then share between articles how much they matter, and to whom.",
+        ),
+    ] = None,
     published: Annotated[
         str | None,
         typer.Option(
@@ -147,7 +155,8 @@ def fit(
         support=minimum,
         article_support=parse_support(article_support, "--article-support") or 0.0,
         numbers=numbers,
-        event=tuple(name.strip() for name in event.split(",")) if event else (),
+        event=_names(event),
+        event_in_f=_names(event_in_f),
         published=published,
         timezone=timezone,
         distances=distances,
@@ -169,6 +178,10 @@ def fit(
             builder.fit_folder(rawlog, passes=passes, in_memory=in_memory, progress=follow)
     builder.save(model)
     _show(model, None, json, tried)
+
+
+def _names(listed: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in listed.split(",")) if listed else ()
 
 
 def apply(

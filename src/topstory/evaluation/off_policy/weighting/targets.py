@@ -12,6 +12,7 @@ from topstory.explorers import Greedy
 from topstory.explorers.explorer import WORK
 from topstory.kernels.compilation import Counters, Floats
 from topstory.kernels.contexts import Dense
+from topstory.kernels.event_features import Context, featured_scratch
 from topstory.kernels.explorers.bounds import Bounds
 from topstory.kernels.scans.replay import KINDS, MANY_POOLS, Pools
 from topstory.kernels.scans.targets import score_pools, shown_chances, spread_chances
@@ -62,7 +63,7 @@ class CompiledTarget:
     def __init__(self, policy: Policy, log: EventLog) -> None:
         self._policy, self._log = policy, log
         self._slots = policy.model.add_all(log.articles)
-        policy.model.see(log.dimension)
+        policy.model.see(log.dimension, log.event_features)
         members = self._slots[log.pool_members] if len(self._slots) else log.pool_members
         self._pools = Pools(log.pool_offsets, members, policy.model.roster.keys)
         kinds = KINDS if len(log.pool_table) <= MANY_POOLS else 1
@@ -109,7 +110,7 @@ class CompiledTarget:
             begins,
             model.segments(self._users, start, stop),
             model.kernel_state,
-            plain_room(self._log.dimension),
+            plain_room(self._log.dimension, model.event_features),
             estimates,
             widths,
         )
@@ -172,6 +173,8 @@ def pool_begins(log: EventLog, start: int, stop: int) -> tuple[Counters, int]:
     return (begins, int(ends[-1])) if len(ends) else (begins[:0], 0)
 
 
-def plain_room(dimension: int) -> Dense:
+def plain_room(dimension: int, event_features: int = 0) -> Context:
     """Room for one context, with loops that are not unrolled: one compilation serves every d."""
+    if event_features:
+        return featured_scratch(dimension, event_features, unrolled=False)
     return Dense(np.zeros(dimension), (), np.zeros(dimension))

@@ -77,6 +77,7 @@ def open_folder(
     own: Callable[[Config], Journal] = own_journal,
     known: State | None = None,
     wall: Callable[[], int] | None = None,
+    prepared: Callable[[], None] = lambda: None,
 ) -> DataFolder:
     """Recover what is there, open pools that are new, record a changed configuration.
 
@@ -86,6 +87,7 @@ def open_folder(
         own: takes the journal.
         known: the state at an earlier record, if this process followed the journal.
         wall: a clock, in microseconds, other than the system's; it is trusted.
+        prepared: called when the files that new records need are there, before those are written.
     """
     folder = Path(config.data)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # contexts are private
@@ -109,7 +111,7 @@ def open_folder(
         config = inherited(config, state)
         features, kept = _features(config, state, folder)
         _check_event_features(config, state, features)
-        _record_changes(state, journal, starts, config, clock, features)
+        _record_changes(state, journal, starts, config, clock, features, prepared)
         for name in [each for each in config.pools if not state.pools[each].promoted]:
             _explore_as_configured(state.pools[name].policy, config.policy_of(name), name)
         last, _ = journal.last()
@@ -189,6 +191,11 @@ def _features(config: Config, state: State, folder: Path) -> tuple[FeatureModel 
     return features, str(keep_feature_model(config.features, folder))
 
 
+def _event_features(features: FeatureModel | None) -> int:
+    event = events_of(features)
+    return 0 if event is None else len(event.feature_columns)
+
+
 def _check_event_features(config: Config, state: State, features: FeatureModel | None) -> None:
     """BadConfig if contexts need numbers of events that could not be made."""
     if features is None and state.config.get("event"):
@@ -197,9 +204,14 @@ def _check_event_features(config: Config, state: State, features: FeatureModel |
             "makes: set `features`"
         )
     event = events_of(features)
+    for name, pool in state.pools.items() if features is not None else ():
+        try:
+            pool.policy.model.check_event_features(_event_features(features))
+        except ValueError as error:
+            raise BadConfig(f"features: pool {name!r}: {error}") from None
     if event is None:
         return
-    if "seen_before" in event.names and (config.workers > 1 or config.role is not None):
+    if "seen_before" in event.used and (config.workers > 1 or config.role is not None):
         raise BadConfig(
             "workers: seen_before needs one process, which knows what visitors saw last: set "
             "`workers = 1` and no `role`, or use a feature model without it"
@@ -224,6 +236,7 @@ def _record_changes(
     config: Config,
     clock: Clock,
     features: FeatureModel | None,
+    prepared: Callable[[], None],
 ) -> None:
     """Append what is new in the configuration to the journal, and apply it to the state."""
     records: list[AnyRecord] = []
@@ -233,9 +246,11 @@ def _record_changes(
     identity = None if features is None else features.identity
     for name in config.pools:
         if name not in state.pools:
-            records.append(starts.make(name, config.policy_of(name), config.context, identity))
+            known = (config.policy_of(name), config.context, identity)
+            records.append(starts.make(name, *known, _event_features(features)))
             if config.demo:
                 records += [Placed(name, facts) for facts in demo_articles()]
+    prepared()
     if records:
         _append(state, journal, starts, records, clock.now())
 

@@ -56,6 +56,8 @@ def recorded(config: Config, state: State, features: FeatureModel | None = None)
         ("feature_model", None if features is None else features.identity),
         ("event", None if event is None else event.described()),
         ("event_numbers", None if event is None else len(event.columns)),
+        ("event_varying", None if event is None else event.per_article),
+        ("event_features", None if event is None else len(event.feature_columns)),
     ):
         kept = value or (state.config.get(key) if features is None else None)
         if kept:

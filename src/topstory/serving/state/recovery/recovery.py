@@ -116,9 +116,18 @@ class Starts:
         folder.mkdir(exist_ok=True)
 
     def make(
-        self, pool: str, wanted: PolicyConfig, dimension: int, features: str | None = None
+        self,
+        pool: str,
+        wanted: PolicyConfig,
+        dimension: int,
+        features: str | None = None,
+        event: int = 0,
     ) -> Opened:
-        """Save the policy that the configuration asks for; `features`: the service's model."""
+        """Save the policy that the configuration asks for.
+
+        `features`: the service's model; `event`: how many numbers of its contexts are features of
+        articles that change with the event.
+        """
         if wanted.start is not None:
             policy = Policy.load(wanted.start)
             if policy.model.dimension not in (None, dimension):
@@ -141,6 +150,10 @@ class Starts:
                 except ValueError as error:
                     raise BadConfig(f"policy.prior: {error}") from None
             policy.feature_model = features
+        try:
+            policy.model.use_event_features(event)
+        except ValueError as error:
+            raise BadConfig(f"policy: {error}") from None
         path = self._path(pool)
         policy.save(path)
         return Opened(pool, checksum(path))
@@ -159,6 +172,10 @@ class Starts:
     def began_with(self, pool: str, path: Path) -> bool:
         """Whether a pool began with the policy in that file."""
         one, other = self.loaded(pool), Policy.load(path)
+        try:
+            other.model.use_event_features(one.model.event_features)
+        except ValueError:
+            return False
         kept, given = one.model.arrays(), other.model.arrays()
         return (
             (one.model.name, one.model.parameters(), one.model.roster.ids)
@@ -217,6 +234,7 @@ def _check_model(name: str, pool: Pool, wanted: PolicyConfig) -> None:
     held = pool.policy.model
     # The pool keeps the prior that it began with, whatever became of the file.
     model = _configured(wanted, held.prior if wanted.prior is not None else None).model
+    model.use_event_features(held.event_features)  # which follow from the feature model
     same = (model.name, model.parameters()) == (held.name, held.parameters())
     if not same or (held.prior is None) != (wanted.prior is None):
         raise BadConfig(

@@ -170,7 +170,7 @@ class Snapshots:
             pool.find_limits()
             if facts.previous is not None:
                 pool.previous = _loaded(folder / f"{name}.previous.safetensors", facts.previous)
-            pool.use_event_features(state.event_features, facts.seen)
+            pool.use_event_features(state.event, facts.seen)
             state.pools[name] = pool
         return state
 
