@@ -16,6 +16,7 @@ from rich.console import Console
 
 from benchmarks import (
     ROOT,
+    beside,
     claims,
     exports,
     features,
@@ -63,6 +64,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "workers": workers.run,
     "fleet": fleet.run,
     "overload": overload.run,
+    "beside": beside.run,
     "pages": pages.run,
     "hops": hops.run,
 }

@@ -148,8 +148,8 @@ class Connection:
         head, end, body = self._came.partition(b"\r\n\r\n")
         if not end:
             return None
-        length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0])
-        if len(body) < length:
+        length = head.lower().partition(b"content-length: ")[2].split(b"\r\n", 1)[0]
+        if len(body) < int(length) if length else not body.endswith(b"\r\n0\r\n\r\n"):
             return None
         self._came = b""
         return int(head[9:12]), body

@@ -42,7 +42,7 @@ class Served:
         self.settings = {**base, **overrides}
         self.config = folder / "topstory.toml"
         self.config.write_text(as_toml(self.settings))
-        self._command = [sys.executable, "-c", f"{first}\n{MAIN}", "serve"]
+        self.command = [sys.executable, "-c", f"{first}\n{MAIN}", "serve"]
         self.options: tuple[str, ...] = ()  # more arguments
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
@@ -52,7 +52,7 @@ class Served:
         errors = (self.folder / "stderr.txt").open("a")
         environment = {k: v for k, v in os.environ.items() if not k.startswith("TOPSTORY_")}
         self.process = subprocess.Popen(
-            [*self._command, "--config", str(self.config), *self.options],
+            [*self.command, "--config", str(self.config), *self.options],
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

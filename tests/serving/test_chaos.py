@@ -1,6 +1,7 @@
 """Faults at random, for an owner and a standby on PostgreSQL: what was acknowledged counts once.
 
-`make chaos` runs this for ten minutes, after fifty kills of one process and of workers.
+`make chaos` runs this for ten minutes, after fifty kills and all faults of one process and of
+workers.
 """
 
 from __future__ import annotations
@@ -12,23 +13,26 @@ import signal
 import time
 from collections import Counter
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
+from tests.serving.fleet.proxy import Proxy
 from tests.serving.journal.postgres.test_journal import folded
 from tests.serving.journal.postgres.test_takeover import hung
-from tests.serving.journal.test_unwritable import no_room
+from tests.serving.journal.test_unwritable import no_room, ready
 from tests.serving.making import config, visitor
 from tests.serving.processes import Served, eventually
+from tests.serving.test_random_faults import EMBARGO, refused_start, settable_clock
 
 import topstory as ts
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import ArticleRequest
 from topstory.serving.journal.connect import journal_of
-from topstory.serving.journal.records import Paid
+from topstory.serving.journal.records import Decided, Paid
 from topstory.serving.upkeep.verification import verify
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "20"))  # `make chaos` sets 600
@@ -38,15 +42,20 @@ HASTY = "from topstory.serving.journal.postgres import lock\nlock.LEASE_SECONDS 
 
 
 class Pair:
-    """Two machines that serve one journal: one owns it, the other waits."""
+    """Two machines that serve one journal: one owns it, the other waits; each has a network."""
 
-    def __init__(self, folder: Path, url: str) -> None:
-        common: dict[str, Any] = {
-            "journal": {"url": url, "lock_seconds": 0.5, "snapshot_seconds": 1.0},
-            "signing": {"a": "ab" * 32},
-        }
-        self.url = url
-        self.machines = [Served(folder / name, HASTY, **common) for name in ("one", "two")]
+    def __init__(self, folder: Path, url: str, clocks: tuple[Path, Path]) -> None:
+        self.url, self.clocks, self.acknowledged = url, clocks, 0
+        self.networks = [Proxy(url), Proxy(url)]
+        self.machines = [
+            Served(
+                folder / name,
+                HASTY,
+                journal={"url": network.url, "lock_seconds": 0.5, "snapshot_seconds": 1.0},
+                signing={"a": "ab" * 32},
+            )
+            for name, network in zip(("one", "two"), self.networks, strict=True)
+        ]
         self.owner = self.machines[0].start()
         shutil.copytree(self.owner.data / "start", self.machines[1].data / "start")
 
@@ -60,11 +69,18 @@ class Pair:
         time.sleep(0.5)  # it goes on, and must not be able to write
         before.end(signal.SIGKILL)
 
+    @property
+    def network(self) -> Proxy:
+        """The owner's."""
+        return self.networks[self.machines.index(self.owner)]
+
     def end(self) -> None:
-        for each in self.machines:
+        for each, network in zip(self.machines, self.networks, strict=True):
+            network.mend()
             if each.process is not None:
                 each.process.send_signal(signal.SIGCONT)
                 each.end()
+            network.__exit__()
 
 
 class Visitors:
@@ -98,6 +114,7 @@ class Visitors:
     async def pay(self, client: ts.AsyncClient, decision: str) -> None:
         await client.feedback(decision, self.uncertain[decision])
         self.acknowledged[decision] = self.uncertain.pop(decision)
+        self.pair.acknowledged += 1
 
 
 def disconnected(pair: Pair) -> None:
@@ -122,6 +139,53 @@ def owner_paused(pair: Pair) -> None:
     assert pair.owner.process is not None
     pair.owner.process.send_signal(signal.SIGSTOP)
     pair.take_over()
+
+
+def network_swallows(pair: Pair) -> None:
+    """The owner's network drops every packet: the other machine takes over."""
+    network = pair.network
+    network.stall()
+    try:
+        pair.take_over()
+    finally:
+        network.mend()
+
+
+def clock_jumps(pair: Pair) -> None:
+    """By a day, ahead or back, on both machines; the owner may be started meanwhile."""
+    sign = pair.clocks[pair.acknowledged % 2]
+    sign.touch()
+    time.sleep(0.5)
+    if pair.acknowledged % 4 < 2:
+        owner_killed(pair)
+    sign.unlink()
+
+
+def tail_lost(pair: Pair) -> None:
+    """A replica without the last records takes the database's place: nobody goes on from there."""
+    with psycopg.connect(pair.url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE older AS SELECT * FROM topstory.meta")
+        before = pair.acknowledged
+        eventually(lambda: pair.acknowledged > before + 5, 60)
+        beyond = "number > (SELECT head FROM older)"
+        with connection.transaction():
+            connection.execute("LOCK topstory.journal, topstory.meta IN EXCLUSIVE MODE")
+            connection.execute(
+                f"CREATE TABLE tail AS SELECT * FROM topstory.journal WHERE {beyond}"
+            )
+            connection.execute("CREATE TABLE whole AS SELECT * FROM topstory.meta")
+            connection.execute(f"DELETE FROM topstory.journal WHERE {beyond}")
+            connection.execute("DELETE FROM topstory.meta")
+            connection.execute("INSERT INTO topstory.meta SELECT * FROM older")
+        eventually(lambda: not ready(pair.owner), 30)
+        pair.owner.end(signal.SIGKILL)
+        assert "the journal has lost records" in refused_start(pair.owner)
+        with connection.transaction():
+            connection.execute("INSERT INTO topstory.journal SELECT * FROM tail")
+            connection.execute("DELETE FROM topstory.meta")
+            connection.execute("INSERT INTO topstory.meta SELECT * FROM whole")
+            connection.execute("DROP TABLE older, tail, whole")
+    pair.owner.start()
 
 
 def owner_killed(pair: Pair) -> None:
@@ -165,12 +229,15 @@ def owner_disk_full(pair: Pair) -> None:
 FAULTS = (
     *(disconnected, database_hangs, database_full, database_crashes),
     *(owner_paused, owner_killed, owner_disk_full),
+    *(network_swallows, clock_jumps, tail_lost),
 )
 
 
 @pytest.mark.long
-def test_what_an_owner_and_a_standby_acknowledge_counts_once(tmp_path: Path, url: str) -> None:
-    pair = Pair(tmp_path, url)
+def test_what_an_owner_and_a_standby_acknowledge_counts_once(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = Pair(tmp_path, url, settable_clock(tmp_path, monkeypatch))
     visitors, happened = Visitors(pair), Counter[str]()
 
     async def chaos() -> None:
@@ -198,6 +265,8 @@ def test_what_an_owner_and_a_standby_acknowledge_counts_once(tmp_path: Path, url
             for number in range(4):
                 said = ArticleRequest(features=(number / 4, 1 - number / 4, 1.0))
                 client.put_article("front", f"article-{number}", said)
+            later = ArticleRequest(features=(0.5, 0.5, 1.0), begins=datetime.now(UTC) + EMBARGO)
+            client.put_article("front", "embargoed", later)
         asyncio.run(visitors.run(chaos()))
         asyncio.run(again())
         with ts.Client(pair.owner.url, pair.owner.key) as client:
@@ -206,8 +275,10 @@ def test_what_an_owner_and_a_standby_acknowledge_counts_once(tmp_path: Path, url
     finally:
         pair.end()
     journal = journal_of(url)
-    paid = Counter(e.record.decision for e, _ in journal.read() if isinstance(e.record, Paid))
+    records = [entry.record for entry, _ in journal.read()]
     journal.close()
+    paid = Counter(each.decision for each in records if isinstance(each, Paid))
+    assert not any(isinstance(each, Decided) and each.article == "embargoed" for each in records)
     assert set(paid.values()) == {1}
     assert len(paid) == len(visitors.acknowledged)
     assert stats.pools["front"].payoff == sum(visitors.acknowledged.values())

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import psycopg
 import pytest
 from tests.serving.making import Made, add_articles, config, folded, run, visits
@@ -60,6 +61,27 @@ def test_an_owner_that_was_replaced_writes_nothing_and_acknowledges_nothing(
         return last
 
     assert run(settings, work) == _last(settings)
+
+
+def test_a_replaced_owner_makes_no_relaxed_decisions_but_those_of_the_last_moment(
+    settings: Config,
+) -> None:
+    relaxed = msgspec.structs.replace(settings.journal, decisions="relaxed")
+
+    async def work(service: Service) -> int:
+        await add_articles(service, 2)
+        await visits(service, 4, paid=0.0)
+        await service.commits.drain()
+        last = service.journal.last()[0]
+        usurped(settings)
+        await service.decide(DecideRequest(user=USER))  # nobody knows it yet
+        await service.commits.drain()
+        for _ in range(3):
+            with pytest.raises(Unavailable, match="has taken over this journal"):
+                await service.decide(DecideRequest(user=USER))
+        return last
+
+    assert run(msgspec.structs.replace(settings, journal=relaxed), work) == _last(settings)
 
 
 def _last(settings: Config) -> int:

@@ -6,23 +6,24 @@ import sqlite3
 import subprocess
 import sys
 import time
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 
 import pytest
-from tests.serving.making import Made, add_articles, config, folded, run
+from tests.serving.making import D, Made, add_articles, config, folded, run
 
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.journal import clock_file
 from topstory.serving.journal.clock import MAX_JUMP, SECOND, Clock, as_datetime
 from topstory.serving.journal.journal import JournalError
-from topstory.serving.journal.records import ClockSet, Entry, Paid
-from topstory.serving.journal.sqlite import SqliteJournal
+from topstory.serving.journal.records import ClockSet, Decided, Entry, Paid, Removed
+from topstory.serving.journal.sqlite import MAX_ROWS, SqliteJournal
 from topstory.serving.service.service import Service
 from topstory.serving.state.recovery.data_folder import StartOptions, open_folder
 from topstory.serving.upkeep.keeper import DAY
 
 USER = (0.2, 0.3, 0.5, 1.0)
+PAYABLE = 9 * MAX_ROWS  # decisions that come first
 
 
 def test_the_database_itself_refuses_a_second_payoff(tmp_path: Path) -> None:
@@ -31,6 +32,36 @@ def test_the_database_itself_refuses_a_second_payoff(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="UNIQUE"):
         made.folder.journal.append([Entry(51, 0, Paid(7, 1.0))])
     made.crash()
+
+
+def record(kind: str, number: int) -> Decided | Paid | Removed:
+    if kind == "paid":
+        return Paid(number - PAYABLE, 0.5, "web")
+    if kind == "removed":
+        return Removed("front", f"article-{number}")
+    request = f"request-{number}" if kind == "named" else None
+    return Decided("front", bytes(8 * D), "a", 0, 0.5, 99, 1, True, request=request)
+
+
+@pytest.mark.parametrize("size", [1, 2, MAX_ROWS, MAX_ROWS + 1, 3 * MAX_ROWS])
+@pytest.mark.parametrize(
+    "kinds", ["decided", "named", "decided named", "paid", "paid named removed"]
+)
+def test_a_batch_of_any_records_is_read_as_it_was_written(
+    kinds: str, size: int, tmp_path: Path
+) -> None:
+    """Each mixture has a statement of its own."""
+    journal, chosen = SqliteJournal(tmp_path / "journal.sqlite", own=True), cycle(kinds.split())
+    journal.append([Entry(n, n, record("decided", n)) for n in range(1, PAYABLE + 1)])
+    for first in range(PAYABLE + 1, PAYABLE + 3 * size + 1, size):
+        numbers = range(first, first + size)
+        entries = [Entry(each, 5_000 + each, record(next(chosen), each)) for each in numbers]
+        journal.append(entries)
+        assert [entry for entry, _ in journal.read(first - 1)] == entries
+        assert journal.mark(numbers[-1]) == journal.head.mark
+        assert all(journal.mark(each) is None for each in numbers[:-1])
+    assert journal.check() == PAYABLE + 3 * size
+    journal.close()
 
 
 def test_time_in_the_journal_never_goes_back(tmp_path: Path) -> None:
@@ -194,6 +225,17 @@ def test_another_process_that_comes_and_goes_leaves_the_log_of_commits_alone(
     subprocess.run([sys.executable, "-c", reading, tmp_path / "journal.sqlite"], check=True)
     journal.append([Entry(2, 2, Paid(8, 1.0))])
     journal.close()
+
+
+def test_nobody_else_can_read_a_journal_not_even_one_that_was_readable(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    for _ in range(2):
+        journal = SqliteJournal(path, own=True)
+        journal.append([Entry(journal.last()[0] + 1, 1, Removed("front", "a"))])
+        for each in tmp_path.glob("journal.sqlite*"):
+            assert each.stat().st_mode & 0o077 == 0, each
+        journal.close()
+        path.chmod(0o644)  # as version 0.1 made it
 
 
 def test_a_foreign_or_newer_file_is_not_taken_for_a_journal(tmp_path: Path) -> None:

@@ -13,13 +13,20 @@ import pytest
 from tests.serving.making import D, add_articles, config, refused, run, visitor
 
 from topstory.serving.api.errors import ApiError
-from topstory.serving.api.messages import ArticleRequest, DecideRequest, Decision
+from topstory.serving.api.messages import (
+    ArticleRequest,
+    DecideRequest,
+    Decision,
+    FeedbackRequest,
+)
 from topstory.serving.config.schema import KeyConfig
 from topstory.serving.http.hot_routes import hot_routes
 from topstory.serving.security.api_keys import Key, Keys
 from topstory.serving.service import admission, frontend
+from topstory.serving.service.proposals import PendingRequest
 from topstory.serving.service.replies import Awaited
 from topstory.serving.service.service import Service
+from topstory.serving.service.waiting_requests import WaitingRequests
 
 USER = (0.2, 0.3, 0.5, 1.0)
 
@@ -129,21 +136,68 @@ def test_a_decision_that_waited_for_too_long_is_refused(
     run(config(tmp_path, limits={"queue_seconds": 0.5}), work)
 
 
-def test_an_array_is_refused_unread_while_too_much_waits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["/v1/decide", "/v1/feedback"])
+def test_an_array_is_refused_unread_while_too_much_waits(path: str, tmp_path: Path) -> None:
+    """If there is little room left, each of its requests would be refused."""
+
     async def work(service: Service) -> None:
         await add_articles(service)
         front = service.front
         front.check_room()
-        front.queue.waiting = front.queue.limit
+        front.check_payments()
+        made = await service.decide(DecideRequest(user=USER))
+        paid = asyncio.create_task(service.feedback(FeedbackRequest(made.decision, 1.0)))
+        await asyncio.sleep(0)  # one waits: there is room for one
+        front.queue.waiting = front.queue.limit - 0.9 * front.queue.least
         keys = Keys([KeyConfig("web", "ab" * 32)], 1.0, 1)
-        key = Key("web", bytes(32), frozenset({"decide"}), 0)
+        key = Key("web", bytes(32), frozenset({"decide", "feedback"}), 0)
         reply = Awaited[Any]()
-        hot_routes(front, keys)["/v1/decide"].begin(key, b"[not even JSON", 0.0, reply)
+        hot_routes(front, keys)[path].begin(key, b"[not even JSON", 0.0, reply)
         with pytest.raises(ApiError) as caught:
             await reply.answer
         assert refused(caught) == (503, "overloaded")
+        assert not (await paid).repeated
 
-    run(config(tmp_path), work)
+    run(config(tmp_path, limits={"waiting": 1}), work)
+
+
+def test_a_decision_is_waited_for_until_its_answer_is_sent() -> None:
+    """Thousands may wait for one commit, and their answers take time as well."""
+    queue, now = admission.QueueTime(limit=0.3), 0.0
+    for turn in range(200):  # while a batch is committed decisions take 3 µs
+        queue.proposing("front", 4_000)
+        if turn % 5 == 4:
+            queue.answered("front", 20_000)
+        now += 0.112 if turn % 5 == 4 else 0.012
+        queue.turned({"front": 10_000}, {"front": (4_000, 0.012)}, now)
+    one = 0.16 / 20_000
+    assert queue.each["front"] == pytest.approx(one, rel=0.3)
+    assert queue.waiting == pytest.approx(10_000 * one, rel=0.3)
+    queue.proposing("front", 4_000)
+    queue.turned({"front": 10_000}, {"front": (4_000, 0.012)}, now + 60.0)  # a pause
+    assert queue.each["front"] < 3 * one
+    assert queue.waiting == 14_000 * queue.each["front"]
+    queue.postponed("front", 4_000)  # they are in the line again
+    queue.turned({"front": 14_000}, {}, now + 60.012)
+    assert queue.waiting == 14_000 * queue.each["front"]
+
+
+def test_who_waits_longest_comes_first() -> None:
+    waiting = WaitingRequests()
+    for number in range(1_000):
+        request = DecideRequest(user=USER, request=f"{number}")
+        pool = "front" if number % 2 else "sports"
+        reply: Any = None
+        waiting.add(PendingRequest(request, pool, USER, reply, "", float(number)))
+    assert [each.asked for each in waiting.take_before(4.0)] == [0.0, 2.0, 1.0, 3.0]
+    first = waiting.take("front", 3)
+    assert [each.asked for each in first] == [5.0, 7.0, 9.0]
+    waiting.add_first(first[1:])
+    assert waiting.counts() == {"sports": 498, "front": 497}
+    assert [each.asked for each in waiting.take("front", 500)][:3] == [7.0, 9.0, 11.0]
+    assert waiting.counts() == {"sports": 498}
+    waiting.take("sports", 498)
+    assert not waiting
 
 
 def test_spare_time_work_leaves_two_thirds_of_the_time_and_its_queue_ends() -> None:

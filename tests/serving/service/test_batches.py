@@ -77,7 +77,7 @@ def test_an_editor_waits_for_the_compiler_and_no_visitor_does(tmp_path: Path) ->
         for slots, exclude in ((1, ()), (2, ()), (1, ("rain",))):
             made = await service.decide(DecideRequest(user=user, slots=slots, exclude=exclude))
             await service.feedback(FeedbackRequest(decision=made.decision, payoff=1.0))
-        await article_views(service, "front")
+        assert [view async for some in article_views(service, "front") for view in some]
         assert [len(kernel.signatures) for kernel in KERNELS] == warm
         # The ranking knows scores alone; lengths are compiled into all the others.
         more = [after > was for after, was in zip(warm, before, strict=True)]

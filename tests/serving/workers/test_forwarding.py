@@ -11,7 +11,12 @@ from topstory.serving.api.errors import ApiError
 from topstory.serving.config.limits import LimitsConfig
 from topstory.serving.config.schema import KeyConfig
 from topstory.serving.security.api_keys import Keys, new_key
-from topstory.serving.workers.forwarding import Forwarding, answered
+from topstory.serving.workers.forwarding import (
+    MAX_LONG_ANSWERS,
+    PART_BYTES,
+    Forwarding,
+    answered,
+)
 from topstory.serving.workers.wire import Answered, Forwarded
 
 KEY, DIGEST = new_key()
@@ -136,5 +141,48 @@ def test_two_large_bodies_are_read_at_a_time() -> None:
         for each in (two[1], third):
             each.cancel()
             await asyncio.wait([each])
+
+    asyncio.run(work())
+
+
+def test_a_few_long_answers_wait_for_clients_that_do_not_read() -> None:
+    """Each may be of a hundred megabytes, and takes them until its client has it, or is gone."""
+
+    async def work() -> None:
+        asked: list[Any] = []
+        forwarding = Forwarding(asked.append, Keys([], rate=1e6, burst=1_000_000), LimitsConfig())
+        scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": []}
+        reading, parts = asyncio.Event(), list[bytes]()
+
+        async def nothing() -> Any:
+            raise AssertionError("nothing is read")
+
+        async def send(message: Any) -> None:
+            await reading.wait()
+            parts.append(message.get("body", b""))
+
+        async def ask(body: bytes) -> None:
+            task = asyncio.create_task(forwarding(scope, nothing, send))
+            await asyncio.sleep(0)
+            forwarding.received(Answered(asked[-1].first, 200, [], body))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            tasks.append(task)
+
+        tasks: list[asyncio.Task[None]] = []
+        long = b"x" * (2 * PART_BYTES + 1)
+        for _ in range(MAX_LONG_ANSWERS + 1):
+            await ask(long)
+        await ask(b"short")
+        refused = tasks.pop(MAX_LONG_ANSWERS)
+        with pytest.raises(ApiError, match="try again later") as caught:
+            await refused
+        assert caught.value.status == 503
+        reading.set()
+        await asyncio.gather(*tasks)
+        assert max(map(len, parts)) == PART_BYTES
+        assert sum(map(len, parts)) == MAX_LONG_ANSWERS * len(long) + len(b"short")
+        await ask(long)  # there is room again
+        await tasks[-1]
 
     asyncio.run(work())

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, Router
 
 from topstory.serving.api.endpoints import (
@@ -33,7 +33,7 @@ from topstory.serving.api.messages import (
     RemovedAnswer,
     Stats,
 )
-from topstory.serving.http.asgi import LargeBodies, read_body
+from topstory.serving.http.asgi import LargeBodies, json_array, read_body
 from topstory.serving.http.hot_routes import decoded
 from topstory.serving.http.lever_views import lever_views, levers_view
 from topstory.serving.http.openapi import openapi
@@ -72,10 +72,12 @@ class AdminRoutes:
         ]
         return Router([*routes, *more], redirect_slashes=False, lifespan=lifespan)
 
-    async def articles(self, pool: str) -> list[ArticleView]:
-        """The articles of a pool with their results."""
+    async def articles(self, pool: str) -> Response:
+        """The articles of a pool with their results; sent as they are computed."""
         self._service.commits.check_state()
-        return await article_views(self._service, pool)
+        self._service.decider(pool)  # before the answer begins
+        views = json_array(article_views(self._service, pool))
+        return StreamingResponse(views, media_type="application/json")
 
     async def article(self, pool: str, article: str) -> ArticleView:
         """One article with its results."""
@@ -136,7 +138,8 @@ class AdminRoutes:
         self._service.commits.check_state()
         outliers = await self._metrics.outliers()
         inspection = await self._metrics.inspector.inspect()
-        return stats(self._service, self._keeper, self._started, outliers, inspection)
+        async with self._service.reading.piece():
+            return stats(self._service, self._keeper, self._started, outliers, inspection)
 
     async def metrics(self) -> Response:
         """The metrics for Prometheus."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -75,7 +76,13 @@ async def answer_of(
     """The whole answer of an application: status, headers, body."""
     status, headers, parts = 500, [], []
 
+    received = False
+
     async def receive() -> Message:
+        nonlocal received
+        if received:  # who asks again waits for the client to leave, which nobody sees from here
+            await asyncio.Event().wait()
+        received = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message: Message) -> None:
@@ -109,6 +116,15 @@ async def send_bytes(
     await send({"type": "http.response.body", "body": content})
 
 
+async def json_array(parts: AsyncIterator[Sequence[Any]]) -> AsyncIterator[bytes]:
+    """An array as JSON, some elements at a time: nowhere is all of it in memory."""
+    before = b"["
+    async for some in parts:
+        yield before + _encoder.encode(some)[1:-1]
+        before = b","
+    yield b"[]" if before == b"[" else b"]"
+
+
 async def send_error(send: Send, error: ApiError) -> None:
     """Send an error response."""
     await send_json(send, error.status, error.answer, *error_headers(error))
@@ -129,7 +145,7 @@ def error_headers(error: ApiError) -> list[tuple[bytes, bytes]]:
 
 
 class LargeBodies:
-    """Room for a few requests with large bodies at a time: each takes tens of megabytes.
+    """Room for a few large bodies at a time: each takes tens of megabytes.
 
     >>> room = LargeBodies()
     >>> with room.one(True), room.one(True), room.one(False), room.one(True):
@@ -139,14 +155,16 @@ class LargeBodies:
     topstory.serving.api.errors.ApiError: other policies are being read: try again later
     """
 
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(
+        self, most: int = MAX_LARGE_BODIES, others: str = "other policies are being read"
+    ) -> None:
+        self._most, self._others, self._count = most, others, 0
 
     @contextmanager
     def one(self, large: bool) -> Iterator[None]:
-        """Hold a place, if the request is large; ApiError if there is none."""
-        if large and self._count == MAX_LARGE_BODIES:
-            raise ApiError(503, "busy", "other policies are being read: try again later")
+        """Hold a place, if the body is large; ApiError if there is none."""
+        if large and self._count == self._most:
+            raise ApiError(503, "busy", f"{self._others}: try again later")
         self._count += large
         try:
             yield

@@ -37,6 +37,10 @@ class DecisionService(Protocol):
         """Raise an error if one more decision would be refused."""
         ...
 
+    def check_payments(self) -> None:
+        """Raise an error if one more payoff would be refused."""
+        ...
+
     def ask(self, request: DecideRequest, reply: Reply[Decision], key: str) -> None:
         """Choose an article for a user."""
         ...
@@ -52,11 +56,11 @@ def hot_routes(service: DecisionService, keys: Keys) -> dict[str, HotRoute]:
         "decide": service.ask,
         "feedback": service.pay,
     }
-    checks: dict[str, Callable[[], None]] = {"decide": service.check_room}
+    checks = {"decide": service.check_room, "feedback": service.check_payments}
     limits = service.config.limits
     return {
         endpoint.path: HotRoute(
-            *(endpoint, handlers[endpoint.name], limits, keys), checks.get(endpoint.name)
+            *(endpoint, handlers[endpoint.name], checks[endpoint.name], limits, keys)
         )
         for endpoint in ENDPOINTS
         if endpoint.batch
@@ -70,9 +74,9 @@ class HotRoute:
         self,
         endpoint: Endpoint[Any],
         handle: Callable[[Any, Reply[Any], str], None],
+        check: Callable[[], None],
         limits: LimitsConfig,
         keys: Keys,
-        check: Callable[[], None] | None = None,
     ) -> None:
         assert endpoint.role is not None
         self._check = check
@@ -117,8 +121,7 @@ class HotRoute:
 
     def _begin_many(self, key: Key, body: bytes, now: float, reply: Reply[Any]) -> None:
         self._keys.spend(key, now, 1)
-        if self._check is not None:
-            self._check()  # before the array is decoded, which takes longer than to refuse it
+        self._check()  # before the array is decoded, which takes longer than to refuse it
         requests = decoded(self._many, body)
         if len(requests) > self._limits.batch:
             raise ApiError(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import numpy as np
 
 from topstory.kernels.compilation import Floats
@@ -25,7 +23,6 @@ async def lever_views(service: Service, pool: str) -> list[LeversView]:
         there = articles.get(article)
         if there is not None and there.facts.levers is not None:  # edits happen in between
             found.append(await levers_view(service, pool, article, there.facts.levers))
-            await asyncio.sleep(0)
     return found
 
 
@@ -35,23 +32,24 @@ async def levers_view(
     """These levers on an article, whether they are set or not."""
     articles = service.decider(pool).pool.articles
     estimates = await service.estimates.of(pool, article) if article in articles else None
-    found = articles.get(article)
-    if found is None:
-        raise unknown_article(pool, article)
-    held, now = levers or Levers(), service.clock.now()
-    until = None if held.pin_until is None else as_datetime(held.pin_until)
-    exhausted = held.shows is not None and found.shows >= held.shows
-    return LeversView(
-        pool=pool,
-        article=article,
-        pin=None if held.pin is None else Pin(held.pin, until),
-        boost=held.boost,
-        max_shows=held.shows,
-        max_share=held.share,
-        pinned=is_pinned(held, now) and not exhausted,
-        exhausted=exhausted,
-        cost=_cost(service, pool, article, held, exhausted, estimates),
-    )
+    async with service.reading.piece():
+        found = articles.get(article)
+        if found is None:
+            raise unknown_article(pool, article)
+        held, now = levers or Levers(), service.clock.now()
+        until = None if held.pin_until is None else as_datetime(held.pin_until)
+        exhausted = held.shows is not None and found.shows >= held.shows
+        return LeversView(
+            pool=pool,
+            article=article,
+            pin=None if held.pin is None else Pin(held.pin, until),
+            boost=held.boost,
+            max_shows=held.shows,
+            max_share=held.share,
+            pinned=is_pinned(held, now) and not exhausted,
+            exhausted=exhausted,
+            cost=_cost(service, pool, article, held, exhausted, estimates),
+        )
 
 
 def _cost(

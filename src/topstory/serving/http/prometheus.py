@@ -50,7 +50,8 @@ class Metrics(Collector):
         await self.outliers()
         inspection = await self.inspector.recent(DRIFT_SECONDS)
         self._drift = {} if inspection is None else inspection.drift
-        return generate_latest(self._registry)
+        async with self._service.reading.piece():
+            return generate_latest(self._registry)
 
     async def outliers(self) -> dict[str, int]:
         """What was out of range or above a cap, by kind, in all processes."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from importlib.metadata import version
 from time import monotonic
 
@@ -35,28 +34,28 @@ MAX_VIEWS_PER_TURN = 64  # articles in one turn of the event loop: a few millise
 TURN_SECONDS = 0.005
 
 
-async def article_views(service: Service, pool_name: str) -> list[ArticleView]:
-    """Every article of a pool, in several turns: other requests are answered in between."""
+async def article_views(service: Service, pool_name: str) -> AsyncIterator[list[ArticleView]]:
+    """Every article of a pool, a few at a time: other requests are answered in between."""
     pool = service.decider(pool_name).pool
-    views: list[ArticleView] = []
     ids = list(pool.articles)
     seconds = 2 * UNIT_SECONDS * pool.segments * pool.dimension**2  # of one: estimates and widths
     size = max(1, min(MAX_VIEWS_PER_TURN, int(TURN_SECONDS / seconds)))
     for done in range(0, len(ids), size):
         some = ids[done : done + size]
-        there = [article for article in some if article in pool.articles]  # edits happen in between
-        found = _views(pool, there, service.clock.now())
-        views += [await _with_levers(service, pool, view) for view in found]
-        await asyncio.sleep(0)
-    return views
+        async with service.reading.piece():
+            there = [article for article in some if article in pool.articles]  # edits happen
+            found = _views(pool, there, service.clock.now())
+        if found:
+            yield [await _with_levers(service, pool, view) for view in found]
 
 
 async def article_view(service: Service, pool_name: str, article: str) -> ArticleView:
     """One article of a pool."""
     pool = service.decider(pool_name).pool
-    if article not in pool.articles:
-        raise unknown_article(pool_name, article)
-    (view,) = _views(pool, [article], service.clock.now())
+    async with service.reading.piece():
+        if article not in pool.articles:
+            raise unknown_article(pool_name, article)
+        (view,) = _views(pool, [article], service.clock.now())
     return await _with_levers(service, pool, view)
 
 

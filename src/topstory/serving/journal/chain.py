@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from struct import Struct
 from typing import Any, NamedTuple
@@ -10,9 +11,15 @@ from zlib import crc32
 
 from topstory.serving.journal.journal import DamagedJournal
 
-place = Struct("<qq").pack
+_place = Struct("<qq").pack
 _epoch = Struct("<I")
 MARK_BYTES = 16
+
+
+@lru_cache(maxsize=256)  # those of a commit's usual sizes are not made anew each time
+def _integers(count: int, kind: str) -> Struct:
+    """So many integers of 32 bits, with a sign (i) or without (I)."""
+    return Struct(f"<{count}{kind}")
 
 
 class Head(NamedTuple):
@@ -28,7 +35,19 @@ def checksum(number: int, at: int, body: bytes) -> int:
     >>> checksum(1, 1_000, b"body") == checksum(2, 1_000, b"body")
     False
     """
-    return (crc32(body, crc32(place(number, at))) ^ 0x80000000) - 0x80000000
+    return (crc32(body, crc32(_place(number, at))) ^ 0x80000000) - 0x80000000
+
+
+def checksums_of(
+    numbers: Sequence[int], times: Sequence[int], bodies: Sequence[bytes]
+) -> list[int]:
+    """The checksum of each record of a batch, without a call of ours for each.
+
+    >>> checksums_of([1, 2], [1_000, 1_000], [b"a", b"b"])[1] == checksum(2, 1_000, b"b")
+    True
+    """
+    unsigned = map(crc32, bodies, map(crc32, map(_place, numbers, times)))
+    return list(_integers(len(bodies), "i").unpack(_integers(len(bodies), "I").pack(*unsigned)))
 
 
 def mark_of(previous: bytes, epoch: int, checksums: Sequence[int]) -> bytes:
@@ -39,7 +58,7 @@ def mark_of(previous: bytes, epoch: int, checksums: Sequence[int]) -> bytes:
     (16, False, False)
     """
     owner = _epoch.pack(epoch)
-    body = Struct(f"<{len(checksums)}i").pack(*checksums)
+    body = _integers(len(checksums), "i").pack(*checksums)
     return owner + blake2b(previous + owner + body, digest_size=MARK_BYTES - 4).digest()
 
 

@@ -188,12 +188,13 @@ class GroupCommit:
         try:
             work()
         except JournalLost as error:
-            self._halt(str(error))
+            self.halt(str(error))
         except Exception as error:
             return str(error)
         return self.halted
 
-    def _halt(self, reason: str) -> None:
+    def halt(self, reason: str) -> None:
+        """Write nothing any more: for any thread."""
         if self.halted is None:
             log.critical("the service stops writing: %s", reason)
             self.halted = reason
@@ -213,7 +214,7 @@ class GroupCommit:
     def _fall_behind(self) -> str:
         """A state that does not match the journal must not be served, or saved."""
         log.critical("a committed batch could not be applied to the state", exc_info=True)
-        self._halt(STATE_BEHIND)
+        self.halt(STATE_BEHIND)
         return STATE_BEHIND
 
     def _commit(self, batch: list[Entry]) -> str | None:
@@ -223,7 +224,7 @@ class GroupCommit:
                 self._resolve_now()
             self._journal.append(batch)
         except JournalLost as error:
-            self._halt(str(error))
+            self.halt(str(error))
             return str(error)
         except Exception as error:
             # Whatever it was: all who wait get an answer, and the next batch is tried.
@@ -242,7 +243,7 @@ class GroupCommit:
         try:
             return None if self._journal.committed(batch) else failure
         except JournalLost as error:
-            self._halt(str(error))
+            self.halt(str(error))
         except Exception:
             self.unconfirmed = batch
         return failure

@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
-from zlib import crc32
+from typing import Any, NamedTuple
 
 import msgspec
 
-from topstory.serving.journal.chain import ChainCheck, Head, checksum, mark_of, place
+from topstory.serving.journal.chain import ChainCheck, Head, checksum, checksums_of, mark_of
 from topstory.serving.journal.journal import DamagedJournal, Found, Payoff
 from topstory.serving.journal.records import (
     AnyRecord,
@@ -65,28 +64,35 @@ PROBE_BODY = bytes(8192)
 # A journal of version 1, which is only read, has neither checksums nor marks.
 _WITHOUT_CHECKSUMS = "(SELECT *, NULL AS crc, NULL AS chain FROM journal) AS"
 
-JournalRow = tuple[int, int, str, int | None, str | None, bytes, int, bytes | None]
+
+class Columns(NamedTuple):
+    """A batch as columns of the table; the last row has the mark."""
+
+    numbers: list[int]  # lists: PostgreSQL's driver makes arrays of them
+    times: list[int]
+    kinds: list[str]
+    decisions: list[int | None] | list[None]
+    requests: list[str | None] | list[None]
+    bodies: list[bytes]
+    checksums: list[int]
+    marks: list[bytes | None]
 
 
-def rows(entries: Sequence[Entry], previous: bytes, epoch: int) -> tuple[list[JournalRow], Head]:
-    """A batch as rows, and its end. The mark is in the last row."""
-    made: list[JournalRow] = []
-    checksums = []
-    for entry in entries:  # for every record that is written: so with few calls
-        number, at, record = entry.number, entry.at, entry.record
-        body = encode(record)
-        # As `checksum`.
-        one = (crc32(body, crc32(place(number, at))) ^ 0x80000000) - 0x80000000
-        checksums.append(one)
-        if isinstance(record, Decided):
-            made.append((number, at, "Decided", None, record.request, body, one, None))
-        elif isinstance(record, Paid):
-            made.append((number, at, "Paid", record.decision, None, body, one, None))
-        else:
-            made.append((number, at, type(record).__name__, None, None, body, one, None))
-    mark = mark_of(previous, epoch, checksums)
-    made[-1] = (*made[-1][:-1], mark)
-    return made, Head(made[-1][0], mark)
+def columns(entries: Sequence[Entry], previous: bytes, epoch: int) -> tuple[Columns, Head]:
+    """A batch as columns, and its end."""
+    numbers, times = [each.number for each in entries], [each.at for each in entries]
+    records, none = [each.record for each in entries], [None] * len(entries)
+    types, bodies = list(map(type, records)), list(map(encode, records))
+    checksums = checksums_of(numbers, times, bodies)
+    head = Head(numbers[-1], mark_of(previous, epoch, checksums))
+    decisions: list[int | None] | list[None] = none
+    requests: list[str | None] | list[None] = none
+    if Paid in types:
+        decisions = [each.decision if isinstance(each, Paid) else None for each in records]
+    if Decided in types:
+        requests = [each.request if isinstance(each, Decided) else None for each in records]
+    kinds, marks = [each.__name__ for each in types], [*none[1:], head.mark]
+    return Columns(numbers, times, kinds, decisions, requests, bodies, checksums, marks), head
 
 
 def _keys(record: AnyRecord) -> tuple[int | None, str | None]:

@@ -30,14 +30,26 @@ from topstory.serving.journal.sqlite_schema import prepare
 MAX_ROWS = 128  # in one INSERT; each number of rows is a prepared statement of its own
 
 
-@lru_cache(maxsize=MAX_ROWS)
-def _insert(size: int) -> str:
-    """Insert so many rows, if the epoch is still this one: else none."""
-    rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * size)
-    return f"INSERT INTO journal SELECT * FROM (VALUES {rows}) WHERE {_OWNED}"
-
-
 _OWNED = "(SELECT epoch FROM meta) = ?"
+_FORMS = 5  # of a batch that are usual: what the rows have, and whether all are of one kind
+
+
+@lru_cache(maxsize=_FORMS * MAX_ROWS)
+def _insertion(size: int, kind: str | None, pays: bool, named: bool) -> str:
+    """Insert so many rows, if the epoch is still this one: else none.
+
+    Args:
+        size: how many.
+        kind: of all records; None if they are of several.
+        pays: whether there is a payoff among them.
+        named: whether a decision has a request id.
+
+    A parameter takes SQLite longer than a constant: half the columns of most batches are constant.
+    """
+    columns = ["?", "?", f"'{kind}'" if kind else "?", "?" if pays else "NULL"]
+    columns += ["?" if named else "NULL", "?", "?"]
+    rows = [f"({', '.join(columns)}, NULL)"] * (size - 1) + [f"({', '.join(columns)}, ?)"]
+    return f"INSERT INTO journal SELECT * FROM (VALUES {', '.join(rows)}) WHERE {_OWNED}"
 
 
 class SqliteJournal(sql.SqlJournal):
@@ -86,7 +98,7 @@ class SqliteJournal(sql.SqlJournal):
                 self.path,
                 isolation_level=None,
                 check_same_thread=False,
-                cached_statements=2 * MAX_ROWS,
+                cached_statements=_FORMS * MAX_ROWS,
             )
             connection.execute(f"PRAGMA busy_timeout = {int(self._lock_seconds * 1000)}")
             connection.execute("PRAGMA journal_mode = WAL")
@@ -126,17 +138,17 @@ class SqliteJournal(sql.SqlJournal):
         """Write all of them in one durable commit, or none: JournalError."""
         if not self._own:
             raise JournalError("this connection only reads")
-        rows, self._attempt = sql.rows(entries, self.head.mark, self._epoch)
+        columns, self._attempt = sql.columns(entries, self.head.mark, self._epoch)
         try:
-            if len(rows) > MAX_ROWS:
+            if len(entries) > MAX_ROWS:
                 self._writer.execute("BEGIN IMMEDIATE")  # else one statement is a transaction
-            written = 0
-            for done in range(0, len(rows), MAX_ROWS):
-                part = rows[done : done + MAX_ROWS]
-                values = [*chain.from_iterable(part), self._epoch]
-                written += self._writer.execute(_insert(len(part)), values).rowcount
-            if len(rows) > MAX_ROWS:
+                written = 0
+                for done in range(0, len(entries), MAX_ROWS):
+                    some = slice(done, done + MAX_ROWS)
+                    written += self._insert(sql.Columns._make(each[some] for each in columns))
                 self._writer.execute("COMMIT")
+            else:
+                written = self._insert(columns)
         except sqlite3.Error as error:
             self._undo()
             raise JournalError(str(error)) from None
@@ -147,6 +159,23 @@ class SqliteJournal(sql.SqlJournal):
             raise JournalLost(TAKEN_OVER)
         self.beat()  # before anybody is told: a file that was deleted takes commits all the same
         self.head = self._attempt
+
+    def _insert(self, columns: sql.Columns) -> int:
+        """How many rows were written: none if this is no longer the owner."""
+        numbers, times, kinds, decisions, requests, bodies, checksums, marks = columns
+        size = len(numbers)
+        kind = kinds[0] if kinds.count(kinds[0]) == size else None
+        pays, named = decisions.count(None) < size, requests.count(None) < size
+        varying: list[Sequence[Any]] = [numbers, times]
+        if kind is None:
+            varying.append(kinds)
+        if pays:
+            varying.append(decisions)
+        if named:
+            varying.append(requests)
+        values = [*chain.from_iterable(zip(*varying, bodies, checksums, strict=True))]
+        values += (marks[-1], self._epoch)
+        return self._writer.execute(_insertion(size, kind, pays, named), values).rowcount
 
     def committed(self, entries: Sequence[Entry]) -> bool:
         """Whether the last `append`, which failed, is in the journal all the same."""

@@ -5,44 +5,56 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from math import exp
 from time import perf_counter
 
 from topstory.serving.api.errors import ApiError
 
 SLICE_SECONDS = 0.02  # of decisions without a break: others are answered in between
+BESIDE_SECONDS = 2e-5  # of one decision beside its work, until it is measured
+MEMORY_SECONDS = 0.5  # so much of the past counts
 MAX_PIECES = 20  # of spare-time work that wait
 UNIT_SECONDS = 1e-9  # of one article for one number of its d × d matrix, until it is measured
 
 
 class QueueTime:
-    """How long it will take to make the decisions that wait. If too long, more are refused at once.
+    """How long it will take until all who were admitted have answers. If too long, no more are.
 
-    What a decision takes is measured. While some have to wait for a later turn, the time between
-    turns shows how much slower they are really made: there are requests to be read and answers to
-    be sent, and other programs.
+    A decision takes its own work, which is measured, and a share of what is done beside: requests
+    are read, batches committed, answers sent, and other programs run. That share is the time that
+    passes between turns while requests wait, over all answers sent meanwhile: some turns send none,
+    and others those to thousands.
 
     >>> queue = QueueTime(limit=0.1)
+    >>> queue.proposing("front", 10)
     >>> queue.turned({}, {"front": (10, 0.4)}, now=1.0)
-    >>> queue.each["front"], queue.slices["front"]
-    (0.04, 1)
-    >>> queue.turned({"front": 2}, {"front": (10, 0.4)}, now=2.0)
+    >>> round(queue.each["front"], 3), queue.slices["front"], round(queue.waiting, 2)
+    (0.04, 1, 0.4)
+    >>> queue.answered("front", 10)
     >>> round(queue.waiting, 2)
-    0.08
-    >>> queue.turned({"front": 2}, {"front": (10, 0.4)}, now=2.8)  # twice as long as the work
-    >>> round(queue.waiting, 3)
-    0.096
+    0.0
+    >>> for turn in range(100):  # twice as long as the work
+    ...     queue.proposing("front", 10)
+    ...     queue.answered("front", 10)
+    ...     queue.turned({"front": 2}, {"front": (10, 0.4)}, now=2.0 + 0.8 * turn)
+    >>> round(queue.waiting, 2)
+    0.16
     """
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
         self.waiting = 0.0  # seconds, of all that was admitted
-        self.each: dict[str, float] = {}  # seconds until one more decision is made, by pool
+        self.each: dict[str, float] = {}  # seconds until one more decision is answered, by pool
+        self.least = BESIDE_SECONDS  # of these
         self.slices: dict[str, int] = {}  # decisions that may be made without a break, by pool
+        self._proposed: dict[str, int] = {}  # and not answered, by pool
         # Seconds of work for one decision, by pool: as measured, and as the articles' number says.
         self._measured: dict[str, float] = {}
         self._expected: dict[str, float] = {}
-        self._slowness = 1.0  # time that passes while a second of this work is done
-        self._last: tuple[float, float] | None = None  # turn: when it was, its work; if some waited
+        # Seconds beside the work, and answers sent meanwhile: of the last moments.
+        self._beside, self._answers = BESIDE_SECONDS, 1.0
+        self._new_answers = 0  # since the last turn
+        self._last: float | None = None  # when the last turn ended; None: nobody waited
 
     def refusal(self) -> ApiError:
         """The error for one decision more."""
@@ -50,53 +62,75 @@ class QueueTime:
 
     def expect(self, pool: str, articles: int, dimension: int) -> None:
         """The pool has so many articles."""
-        self._expected[pool] = work = UNIT_SECONDS * articles * dimension**2
-        self.each[pool] = max(self.each.get(pool, 0.0), work * self._slowness)
-        most = max(1, int(SLICE_SECONDS / max(work, 1e-9)))
-        self.slices[pool] = min(self.slices.get(pool, most), most)
+        self._expected[pool] = UNIT_SECONDS * articles * dimension**2
+        self._estimate(pool)
+
+    def proposing(self, pool: str, count: int) -> None:
+        """So many decisions are proposed now, and answered some time."""
+        self._proposed[pool] = self._proposed.get(pool, 0) + count
+
+    def answered(self, pool: str, count: int) -> None:
+        """So many of them have their answers."""
+        self._proposed[pool] = max(0, self._proposed[pool] - count)
+        self._new_answers += count
+        waiting = self.waiting - count * self.each.get(pool, 0.0)
+        self.waiting = waiting if waiting > 1e-9 else 0.0  # or nobody waits, but for rounding
+
+    def postponed(self, pool: str, count: int) -> None:
+        """So many of them wait for another turn."""
+        self._proposed[pool] = max(0, self._proposed[pool] - count)
 
     def turned(
         self, left: Mapping[str, int], made: Mapping[str, tuple[int, float]], now: float
     ) -> None:
         """A turn is over.
 
-        By pool: how many decisions wait for the next one, how many were made, and the work.
+        By pool: how many decisions wait for the next one, how many were proposed, and the work.
         """
         work = 0.0
-        for pool, (count, seconds) in made.items():
+        for pool, (number, seconds) in made.items():
             before, work = self._measured.get(pool), work + seconds
             # At most twice as slow as before: one long pause says nothing of the next turns.
-            one = seconds / count if before is None else min(seconds / count, 2 * before)
+            one = seconds / number if before is None else min(seconds / number, 2 * before)
             self._measured[pool] = one if before is None else 0.8 * before + 0.2 * one
-        slowness = 1.0
         if self._last is not None:
-            then, done = self._last
-            slowness = min((now - then) / max(done, 1e-6), 2 * self._slowness)
-        self._slowness = max(1.0, 0.8 * self._slowness + 0.2 * slowness)
-        self._last = (now, work) if left else None
+            elapsed, count = now - self._last, self._new_answers
+            usual = self._beside * max(1, count) / self._answers
+            beside = max(0.0, min(elapsed - work, self._beside + usual))  # as above
+            fade = exp(-(work + beside) / MEMORY_SECONDS)
+            self._beside = max(1e-9, fade * self._beside + beside)
+            self._answers = max(1e-3, fade * self._answers + count)
+        self._last, self._new_answers = (now if left else None), 0
         for pool in made:
-            work = max(self._measured[pool], self._expected.get(pool, 0.0), 1e-9)
-            self.each[pool] = work * self._slowness
-            self.slices[pool] = max(1, int(SLICE_SECONDS / work))
-        self.waiting = sum(count * self.each.get(pool, 0.0) for pool, count in left.items())
+            self._estimate(pool)
+        waiting = 0.0
+        for pool, one in self.each.items():
+            waiting += (left.get(pool, 0) + self._proposed.get(pool, 0)) * one
+        self.waiting = waiting
+
+    def _estimate(self, pool: str) -> None:
+        work = max(self._measured.get(pool, 0.0), self._expected.get(pool, 0.0))
+        self.each[pool] = one = work + self._beside / self._answers
+        self.slices[pool] = max(1, int(SLICE_SECONDS / one))
+        self.least = min(self.each.values())
 
 
 class SpareTime:
     """Work beside decisions that nobody needs at once: a third of the time of a process at most.
 
     One piece at a time. After it the next one waits for twice as long as it took; decisions do not.
-    If many wait already, one more is refused.
+    If `most` wait already, one more is refused.
     """
 
-    def __init__(self) -> None:
-        self._turn, self._waiting = asyncio.Lock(), 0
+    def __init__(self, most: int = MAX_PIECES) -> None:
+        self._turn, self._waiting, self._most = asyncio.Lock(), 0, most
         self._free = 0.0  # when the next piece may begin
 
     @asynccontextmanager
     async def piece(self) -> AsyncIterator[None]:
         """Wait for one's turn. Inside nothing is awaited."""
-        if self._waiting >= MAX_PIECES:
-            raise overloaded(f"{MAX_PIECES} others are waiting for this")
+        if self._waiting >= self._most:
+            raise overloaded(f"{self._most} others are waiting for this")
         self._waiting += 1
         try:
             async with self._turn:

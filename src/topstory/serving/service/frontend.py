@@ -19,10 +19,16 @@ from topstory.serving.security.decision_ids import Signer
 from topstory.serving.service.admission import QueueTime, overloaded
 from topstory.serving.service.event_contexts import EventContexts
 from topstory.serving.service.inputs import OutOfRange, context_of, redeemed
-from topstory.serving.service.proposals import DecisionBatch, PaymentBatch, PendingRequest
+from topstory.serving.service.proposals import (
+    DecisionBatch,
+    PaymentBatch,
+    PendingRequest,
+    refuse_all,
+)
 from topstory.serving.service.replies import Reply, unexpected
 from topstory.serving.service.transport import Transport
 from topstory.serving.service.view import View
+from topstory.serving.service.waiting_requests import WaitingRequests
 
 LOOK_SECONDS = 0.1  # between two looks at how many articles there are
 
@@ -56,8 +62,9 @@ class FrontEnd:
         self.keeps_visitors = config.journal.visitors == "given"
         self.queue, self._looked = QueueTime(limits.queue_seconds), 0.0
         self.outliers: Counter[str] = Counter()  # refused: contexts and payoffs out of range
-        self._pending: list[PendingRequest] = []  # of this turn of the event loop
-        self._payments: PaymentBatch | None = None  # of this turn, too
+        self._waiting, self._called = WaitingRequests(), False  # whether a turn is to come
+        self._payments: PaymentBatch | None = None  # of this turn
+        self._most_payments = limits.waiting
 
     def ask(self, request: DecideRequest, reply: Reply[Decision], key: str = "") -> None:
         """Decide what to show to a user. The reply gets the answer; raises ApiError at once."""
@@ -76,14 +83,19 @@ class FrontEnd:
         if after > queue.limit and queue.waiting:
             raise queue.refusal()
         queue.waiting = after
-        if not self._pending:
-            asyncio.get_running_loop().call_soon(self._turn)
-        self._pending.append(PendingRequest(request, pool, user, reply, key, perf_counter()))
+        self._waiting.add(PendingRequest(request, pool, user, reply, key, perf_counter()))
+        if not self._called:
+            self._call_turn()
 
     def check_room(self) -> None:
-        """Raise an error if one more decision would be refused."""
-        if self.queue.waiting >= self.queue.limit:
-            raise self.queue.refusal()
+        """Raise an error if one more decision would be refused, whatever its pool.
+
+        Much is asked at the same time when little is left of the room: to refuse an array takes a
+        twentieth of the time of decoding it and refusing each of its requests.
+        """
+        queue = self.queue
+        if queue.waiting and queue.waiting + queue.least > queue.limit:
+            raise queue.refusal()
 
     def _checked(self, user: tuple[float, ...] | dict[str, Any]) -> tuple[float, ...]:
         try:
@@ -103,11 +115,19 @@ class FrontEnd:
         if batch is None:
             batch = self._payments = PaymentBatch()
             asyncio.get_running_loop().call_soon(self._pay_turn)
+        elif len(batch.replies) >= self._most_payments:
+            self.check_payments()
         batch.receipts.append(receipt)
         batch.payoffs.append(request.payoff)
         batch.keys.append(key)
         batch.decisions.append(request.decision)
         batch.replies.append(reply)
+
+    def check_payments(self) -> None:
+        """Raise an error if one more payoff would be refused: that is known before it is read."""
+        batch = self._payments
+        if batch is not None and len(batch.replies) >= self._most_payments:
+            raise overloaded("too many payoffs wait for the disk")
 
     def _pay_turn(self) -> None:
         batch, self._payments = self._payments, None
@@ -125,58 +145,50 @@ class FrontEnd:
 
     def ask_again(self, pending: Sequence[PendingRequest]) -> None:
         """Decide these in the next turn, before those who came later."""
-        if not self._pending:
-            asyncio.get_running_loop().call_soon(self._turn)
-        self._pending = [*pending, *self._pending]
+        self._waiting.add_first(pending)
+        if not self._called:
+            self._call_turn()
+
+    def _call_turn(self) -> None:
+        self._called = True
+        asyncio.get_running_loop().call_soon(self._turn)
 
     def _turn(self) -> None:
-        pending, self._pending = self._pending, []
-        queue, now = self.queue, perf_counter()
-        if now - pending[0].asked > queue.limit:
-            pending = self._in_time(pending, now)
+        queue, waiting, now = self.queue, self._waiting, perf_counter()
+        self._called = False
+        late = waiting.take_before(now - queue.limit)
+        if late:
+            too_late = overloaded("the decision waited for too long")
+            refuse_all([each.reply for each in late], too_late)
         if now - self._looked > LOOK_SECONDS:
             self._looked, at = now, self.view.now()
             for name, decider in self.view.latest().deciders.items():
                 queue.expect(name, len(decider.pool.listing(at).ids), self._dimension)
-        # By pool: requests for one article alone share a kernel call, others have their own.
-        pools: dict[str, tuple[list[PendingRequest], list[PendingRequest]]] = {}
-        for each in pending:
-            found = pools.get(each.pool)
-            if found is None:
-                found = pools[each.pool] = ([], [])
-            found[each.request.slots > 1 or each.request.exclude != ()].append(each)
-        left: list[PendingRequest] = []  # for another turn: what came meanwhile has its turn before
         made: dict[str, tuple[int, float]] = {}
         began = now
-        for pool, (plain, others) in pools.items():
-            size = queue.slices.get(pool, len(pending))
-            if len(plain) + len(others) > size:
-                left += plain[size:] + others[max(0, size - len(plain)) :]
-                plain, others = plain[:size], others[: max(0, size - len(plain))]
-            for group in ([plain] if plain else []) + [[each] for each in others]:
-                ids = [each.request.request for each in group]
-                batch = DecisionBatch(self, pool, ids, group)
-                try:
-                    self._transport.propose(batch)
-                except Exception:
-                    batch.denied(range(len(group)), unexpected())
+        for pool, count in waiting.counts().items():
+            taken = waiting.take(pool, queue.slices.get(pool, count))
+            queue.proposing(pool, len(taken))
+            self._propose(pool, taken)
             ended = perf_counter()
-            made[pool] = len(plain) + len(others), ended - began
+            made[pool] = len(taken), ended - began
             began = ended
-        if left:
-            if not self._pending:
-                asyncio.get_running_loop().call_soon(self._turn)
-            self._pending = left + self._pending
-        queue.turned(Counter(each.pool for each in self._pending), made, began)
+        if waiting and not self._called:  # for another turn: others are answered before
+            self._call_turn()
+        queue.turned(waiting.counts(), made, began)
 
-    def _in_time(self, pending: list[PendingRequest], now: float) -> list[PendingRequest]:
-        """Those that did not wait for too long; the others are refused after all."""
-        late = now - self.queue.limit
-        for each in pending:
-            if each.asked < late:
-                batch = DecisionBatch(self, each.pool, [each.request.request], [each])
-                batch.denied((0,), overloaded("the decision waited for too long"))
-        return [each for each in pending if each.asked >= late]
+    def _propose(self, pool: str, taken: list[PendingRequest]) -> None:
+        """Requests for one article alone share a kernel call, others have their own."""
+        plain = [each for each in taken if each.request.slots == 1 and not each.request.exclude]
+        groups = [plain] if plain else []
+        if len(plain) < len(taken):
+            groups += [[each] for each in taken if each.request.slots > 1 or each.request.exclude]
+        for group in groups:
+            batch = DecisionBatch(self, pool, [each.request.request for each in group], group)
+            try:
+                self._transport.propose(batch)
+            except Exception:
+                batch.denied(range(len(group)), unexpected())
 
 
 def unknown_pool(pool: str) -> ApiError:

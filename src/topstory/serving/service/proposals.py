@@ -147,6 +147,7 @@ class DecisionBatch(msgspec.Struct, eq=False):
     def made(self, places: Sequence[int], first: int, decided: Sequence[Decided]) -> None:
         """Answer with decisions, numbered from `first`."""
         signer, pending = self.source.signer, self.pending
+        self.source.queue.answered(self.pool, len(places))
         for number, place, each in zip(count(first), places, decided, strict=False):
             try:
                 pending[place].reply.grant(
@@ -169,11 +170,13 @@ class DecisionBatch(msgspec.Struct, eq=False):
 
     def outdated(self, places: Sequence[int]) -> None:
         """Decide again, from the pool as it is by now."""
+        self.source.queue.postponed(self.pool, len(places))
         self.source.ask_again([self.pending[place] for place in places])
 
     def denied(self, places: Sequence[int], error: ApiError) -> None:
         """Answer with an error."""
-        _refuse([self.pending[place].reply for place in places], error)
+        self.source.queue.answered(self.pool, len(places))
+        refuse_all([self.pending[place].reply for place in places], error)
 
 
 class PaymentBatch(msgspec.Struct, eq=False):
@@ -196,10 +199,11 @@ class PaymentBatch(msgspec.Struct, eq=False):
 
     def denied(self, places: Sequence[int], error: ApiError) -> None:
         """Answer with an error."""
-        _refuse([self.replies[place] for place in places], error)
+        refuse_all([self.replies[place] for place in places], error)
 
 
-def _refuse(replies: Iterable[Refusable], error: ApiError) -> None:
+def refuse_all(replies: Iterable[Refusable], error: ApiError) -> None:
+    """Answer all of them with an error."""
     for each in replies:
         try:
             each.refuse(error)

@@ -47,7 +47,8 @@ class Service:
         view = LiveView(config, ledger)
         self.deciders = view.deciders
         self.estimates = RecentEstimates(self.deciders, self.recent)
-        self.spare_time = SpareTime()
+        self.spare_time = SpareTime()  # for explanations
+        self.reading = SpareTime(config.limits.connections)  # for what articles did: all may wait
         # The sequencer is right here: it is its own transport.
         self.front = FrontEnd(config, view, self.sequencer, signer, folder.features)
 
@@ -191,19 +192,23 @@ def unknown_article(pool: str, article: str) -> ApiError:
 def _check_cost(config: Config, pool: Pool, facts: ArticleFacts) -> None:
     """Refuse an article that would make the model too large, or decisions too slow."""
     articles = len(pool.articles) + (facts.id not in pool.articles)
-    check_size(config, articles, len(facts.features or ()))
+    check_size(config, articles, len(facts.features or ()), pool.event.features)
 
 
-def check_size(config: Config, articles: int, features: int) -> None:
-    """Refuse a model of so many articles with so many features each: too large, or too slow."""
+def check_size(config: Config, articles: int, features: int, event: int = 0) -> None:
+    """Refuse a model of so many articles with so many features each: too large, or too slow.
+
+    `event`: how many numbers of a context are features of the articles.
+    """
     d, limits = config.context, config.limits
-    if d * features > limits.shared_features:
+    own, m = d - event, features + event
+    if own * m > limits.shared_features:
         raise ApiError(
             *(422, "bad_article"),
             f"context × features may be at most {limits.shared_features} "
-            f"(`limits.shared_features`), got {d} × {features}",
+            f"(`limits.shared_features`), got {own} × {m}",
         )
-    seconds = UNIT_SECONDS * articles * d**2
+    seconds = UNIT_SECONDS * articles * (own * (1 + event)) ** 2
     if seconds > limits.decision_seconds:
         raise ApiError(
             *(409, "too_many_articles"),

@@ -15,6 +15,9 @@ from topstory.serving.security.api_keys import Keys
 from topstory.serving.workers.link import SendMessage
 from topstory.serving.workers.wire import Answered, Forwarded
 
+PART_BYTES = 1_000_000  # of an answer; one that is longer waits in memory for its client
+MAX_LONG_ANSWERS = 8  # at a time
+
 
 class Forwarding:
     """The worker's side: an ASGI application that forwards to the learner's."""
@@ -22,6 +25,7 @@ class Forwarding:
     def __init__(self, send: SendMessage, keys: Keys, limits: LimitsConfig) -> None:
         self._send, self._keys, self._limits = send, keys, limits
         self._large = LargeBodies()
+        self._long_answers = LargeBodies(MAX_LONG_ANSWERS, "other long answers are being sent")
         self._number = 0
         self._waiting: dict[int, asyncio.Future[Answered]] = {}
 
@@ -53,8 +57,12 @@ class Forwarding:
         )
         answered = await answer
         start: dict[str, Any] = {"status": answered.status, "headers": answered.headers}
-        await send({"type": "http.response.start", **start})
-        await send({"type": "http.response.body", "body": answered.body})
+        body = answered.body
+        with self._long_answers.one(len(body) > PART_BYTES):
+            await send({"type": "http.response.start", **start})
+            for begin in range(0, len(body) or 1, PART_BYTES):  # waits until those before are read
+                part, more = body[begin : begin + PART_BYTES], begin + PART_BYTES < len(body)
+                await send({"type": "http.response.body", "body": part, "more_body": more})
 
     def received(self, message: Answered) -> None:
         """Take the learner's answer."""

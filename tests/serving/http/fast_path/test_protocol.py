@@ -48,6 +48,9 @@ class Nobody:
     def check_room(self) -> None:
         """There is room."""
 
+    def check_payments(self) -> None:
+        """There is room."""
+
 
 @asynccontextmanager
 async def connected(

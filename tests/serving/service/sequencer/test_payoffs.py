@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import hmac
 from base64 import urlsafe_b64decode
+from collections.abc import Sequence
 from pathlib import Path
+from threading import Event
 
 import pytest
 from tests.serving.making import (
@@ -19,6 +21,7 @@ from tests.serving.making import (
 from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import DecideRequest, FeedbackRequest
 from topstory.serving.journal.clock import SECOND
+from topstory.serving.journal.records import Entry
 from topstory.serving.security.decision_ids import Signer
 from topstory.serving.service.service import Service
 
@@ -39,6 +42,41 @@ def test_a_payoff_counts_once_however_often_it_is_sent(tmp_path: Path) -> None:
         with pytest.raises(ApiError) as caught:
             await service.feedback(FeedbackRequest(decision=made.decision, payoff=0.0))
         assert refused(caught) == (409, "payoff_conflict")
+
+    run(config(tmp_path), work)
+
+
+def test_a_copy_of_a_payoff_that_is_being_committed_waits_and_harms_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The journal would refuse the second one, and with it all that share its commit."""
+
+    async def work(service: Service) -> None:
+        await add_articles(service)
+        one, two = [await service.decide(DecideRequest(user=USER)) for _ in range(2)]
+        append, released = service.journal.append, Event()
+
+        def slow(entries: Sequence[Entry]) -> None:
+            released.wait(60)
+            append(entries)
+
+        monkeypatch.setattr(service.journal, "append", slow)
+        service.commits._quick = False  # so the loop goes on meanwhile
+        tasks = [asyncio.create_task(service.feedback(FeedbackRequest(one.decision, 1.0)))]
+        while not service.commits.in_flight:
+            await asyncio.sleep(0)
+        for decision, payoff in ((one, 1.0), (two, 1.0), (one, 0.0)):
+            given = FeedbackRequest(decision.decision, payoff)
+            tasks.append(asyncio.create_task(service.feedback(given)))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        released.set()
+        first, again, other = await asyncio.gather(*tasks[:3])
+        assert [each.repeated for each in (first, again, other)] == [False, True, False]
+        with pytest.raises(ApiError) as caught:
+            await tasks[3]
+        assert refused(caught) == (409, "payoff_conflict")
+        assert sum(map(sum, service.state.pools["front"].tally.payoff)) == 2
 
     run(config(tmp_path), work)
 

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from tests.serving.making import D, M, config
 
@@ -15,7 +16,7 @@ from topstory.serving.config.schema import Config, TrafficConfig
 from topstory.serving.journal.clock import Clock
 from topstory.serving.journal.records import ArticleFacts
 from topstory.serving.state.decider import Decider
-from topstory.serving.state.pool import Pool
+from topstory.serving.state.pool import EventNumbers, Listing, Pool
 from topstory.serving.state.state import State
 from topstory.serving.state.traffic import Traffic
 from topstory.serving.workers.shared_memory.double_buffer import Reader, Writer
@@ -94,6 +95,42 @@ def test_a_mirror_decides_as_the_state_itself_does(name: str) -> None:
         assert view.latest().number == state.number
     if name.startswith("linucb"):
         assert "L" in pool.policy.model.scored
+
+
+@pytest.mark.parametrize("event", [0, 1])
+def test_a_mirror_decides_by_features_that_change_as_the_state_itself_does(event: int) -> None:
+    """Articles are edited again and again; with `event`, f has a number of the event, too."""
+    state, publisher, view = made(ts.policy("linucb-hybrid", alpha=0.4), Wall())
+    pool, traffic = state.pools["front"], Traffic(TrafficConfig(), "front")
+    pool.use_event_features(EventNumbers(("age_hours",) * event, event, event))
+    random = np.random.default_rng(1)
+    features = random.dirichlet(np.ones(M), 40)
+    place(state, publisher, *(ArticleFacts(f"a-{i}", tuple(features[i])) for i in range(20)))
+    itself = Decider(pool, traffic)
+    ages = random.random((20, 1)).astype(np.float32) / 3
+
+    def numbers(listing: Listing) -> npt.NDArray[np.float32]:
+        return np.array([ages[int(article[2:])] for article in listing.ids], np.float32)
+
+    for number, user in enumerate(users(200, seed=2)):
+        if number >= 150:  # so large that the state changes its form
+            user = [1e4 * each for each in user]
+        if number % 10 == 0:
+            article = int(random.integers(20))
+            place(state, publisher, ArticleFacts(f"a-{article}", tuple(features[20 + article])))
+        seen = view.latest()
+        asked = (user, number % 3, number, 0, (), 4, numbers if event else None)
+        found = seen.deciders["front"].decide(*asked)
+        assert view.holds(seen.turn)
+        assert found == itself.decide(*asked)
+        context = np.array(user)
+        context[D - 1 - event : -1] = found.numbers
+        then = tuple(features[0]) if number % 7 == 0 else None
+        pool.policy.shown(context, found.article, features=then)
+        pool.policy.paid(context, found.article, float(random.random() < 0.3), features=then)
+        state.number += 1
+        publisher.publish()
+    assert "K" in pool.policy.model.scored
 
 
 def test_a_mirror_sees_an_edit_at_once_and_other_changes_when_they_are_published() -> None:

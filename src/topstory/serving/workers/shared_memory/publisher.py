@@ -45,6 +45,7 @@ class Buffers(Protocol):
         ...
 
 
+REST = 4.0  # times what it took to compute all anew: so long it computes nothing
 MAX_PAUSE_SECONDS = 1.0  # it publishes even if nothing happens, for the clock goes on
 
 
@@ -62,7 +63,13 @@ class Publisher:
         clock: Clock,
         pause: float,
         writer: Buffers | None = None,
+        anew: bool = False,
     ) -> None:
+        """`anew`: whether what is published follows from what was learned alone, to the bit.
+
+        That takes longer, so it is published less often if it takes too long.
+        """
+        self._anew = anew
         self._state, self._clock, self.pause = state, clock, pause
         self._pools = {name: state.pools[name] for name in pools}
         self.writer: Buffers = Writer() if writer is None else writer
@@ -71,14 +78,14 @@ class Publisher:
         self.number = 0  # the last record in what was published
         self._layout: Layout | None = None
         self._encoded = b""
-        self._forms: list[tuple[str, ...]] = []
+        self._forms: list[list[tuple[str, int]]] = []
         self._slots: dict[str, Slots] = {}
         self.has_first_article = False  # a pool got its first article
         self.until = 0  # the time at which a new layout is needed
         self._layouts = 0
         self._written: list[tuple[int, Any, dict[str, dict[str, Floats]]] | None] = [None, None]
         self._changed_at: float | None = None  # when the first unpublished record came
-        self._last = 0.0
+        self._last = self._rest = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._call_later: Callable[..., asyncio.TimerHandle] | None = None
 
@@ -104,7 +111,7 @@ class Publisher:
         if self._changed_at is None:
             self._changed_at = now
             if not edited:
-                self._wake(max(0.0, self._last + self.pause - now))
+                self._wake(max(0.0, self._last + max(self.pause, self._rest) - now))
         if edited:
             for pool in edited:
                 self.editions[pool] = self._state.number
@@ -133,12 +140,15 @@ class Publisher:
         # at any moment.
         ahead = self._clock.now() - monotonic_ns() // 1000
         HEAD.pack_into(buffer, 0, self._state.number, ahead, layout.number, len(self._encoded))
+        began = monotonic()
         for name, arrays in written[2].items():
             if arrays:
-                _fill(arrays, self._pools[name], self._slots[name])
+                _fill(arrays, self._pools[name], self._slots[name], self._anew)
         self.writer.publish()
         self.number = self._state.number
         self._last = monotonic()
+        if self._anew:
+            self._rest = REST * (self._last - began)
         if self._changed_at is not None:
             self.staleness.count(self._last - self._changed_at)
             self._changed_at = None
@@ -159,9 +169,16 @@ class Publisher:
             for name, ids in rows.items()
         }
 
-    def _scored(self) -> list[tuple[str, ...]]:
-        """The arrays of each pool: others once its model has changed to its factored form."""
-        return [pool.policy.model.scored for pool in self._pools.values()]
+    def _scored(self) -> list[list[tuple[str, int]]]:
+        """The arrays of each pool, and their lengths; others once its model has another form."""
+        models = [pool.policy.model for pool in self._pools.values()]
+        return [
+            [
+                (field, len(getattr(model.state, field)) if field in model.shared else 0)
+                for field in (model.scored if model.state is not None else ())
+            ]
+            for model in models
+        ]
 
     def _wake(self, seconds: float) -> None:
         if self._timer is not None:
@@ -177,8 +194,12 @@ class Publisher:
             self._wake(MAX_PAUSE_SECONDS)
 
 
-def _fill(arrays: dict[str, Floats], pool: Pool, slots: Slots) -> None:
+def _fill(arrays: dict[str, Floats], pool: Pool, slots: Slots, anew: bool) -> None:
     model = pool.policy.model
+    if anew:
+        for field, rows in model.scored_rows(slots).items():
+            arrays[field][...] = rows
+        return
     model.ready(slots)
     for field, target in arrays.items():
         if field in model.shared:
