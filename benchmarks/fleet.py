@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -24,6 +25,7 @@ from benchmarks.load import CONNECTIONS, USER
 from benchmarks.measuring import say
 from benchmarks.servers import Target, load, service, started
 from benchmarks.tables import Section, Table
+from benchmarks.takeover import table
 from topstory.serving.api.messages import Acknowledged, DecideRequest, Decision, FeedbackRequest
 from topstory.serving.config.schema import Config
 from topstory.serving.fleet.front.process import Front
@@ -52,7 +54,8 @@ def run(quick: bool) -> Section:
         throughput = _throughput(stack, folder, server, rounds, seconds)
         folding = _folding(folder / "fold", fresh(server, "fold"), 5_000 if quick else 40_000)
         effect = _effect(folder / "effect", fresh(server, "effect"), 20 if quick else 300)
-    figures = {**throughput, "fold": folding, "effect": effect}
+        takeover, took = table(folder / "takeover", partial(fresh, server), 1 if quick else 3)
+    figures = {**throughput, "fold": folding, "effect": effect, "takeover": took}
     notes = [
         f"Medians of {rounds} rounds, all servers interleaved, {CONNECTIONS} connections in all, "
         "hybrid, d = 6, 20 articles. All of them, the database and the driver share this machine: "
@@ -87,6 +90,7 @@ def run(quick: bool) -> Section:
                 ("front ends", "p50", "p99"),
                 [("2", f"{effect['p50'] * 1e3:.0f}", f"{effect['p99'] * 1e3:.0f}")],
             ),
+            takeover,
         ],
         figures,
         notes,

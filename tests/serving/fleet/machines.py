@@ -18,7 +18,7 @@ import psycopg
 from tests.serving.fleet.linearizability import Operation
 from tests.serving.fleet.proxy import Proxy
 from tests.serving.making import visitor
-from tests.serving.processes import Served
+from tests.serving.processes import Served, eventually
 
 import topstory as ts
 from topstory.serving.api.endpoints import ROLES
@@ -42,7 +42,9 @@ def skewed(minutes: int) -> str:
 class Machine(Served):
     """A machine of a fleet; a learner alone says nothing until it learns."""
 
-    def __init__(self, folder: Path, url: str, role: str, minutes: int = 0) -> None:
+    def __init__(
+        self, folder: Path, url: str, role: str, minutes: int = 0, **overrides: Any
+    ) -> None:
         self.proxy, self.role = Proxy(url), role
         journal = {"url": self.proxy.url, **HASTY}
         digest = sha256(KEY.encode()).hexdigest()
@@ -53,6 +55,8 @@ class Machine(Served):
             role=role,
             signing={"a": "ab" * 32},
             keys=[{"name": "all", "sha256": digest, "roles": list(ROLES)}],
+            log_level="info",
+            **overrides,
         )
         self.key = KEY
 
@@ -61,7 +65,7 @@ class Machine(Served):
             return super().start()
         with (self.folder / "stderr.txt").open("a") as errors:
             self.process = subprocess.Popen(
-                [*self._command, "--config", str(self.config)],
+                [*self.command, "--config", str(self.config)],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
@@ -72,6 +76,11 @@ class Machine(Served):
         """The process that learns, or waits to."""
         assert self.process is not None
         return self.process.pid if self.role == "learner" else self.workers()[0].pid
+
+    def is_ready_to_learn(self) -> bool:
+        """Whether it waits to learn, with all in readiness."""
+        said = self.errors()
+        return said.rfind("ready to learn") > said.rfind("learning, epoch")
 
 
 class Fleet:
@@ -110,6 +119,11 @@ class Fleet:
             row = connection.execute("SELECT value FROM topstory.shared WHERE name = 'config'")
             ((config,),) = row.fetchall()
         return next(each for each in self.learners if str(each.data).encode() in bytes(config))
+
+    def await_candidate(self) -> Machine:
+        """Wait until another machine is ready to learn; the one that learns."""
+        eventually(lambda: any(each.is_ready_to_learn() for each in self.learners), 120)
+        return self.owner()
 
     def epoch(self) -> int:
         """Of the model that was published last."""

@@ -20,6 +20,7 @@ from topstory.serving.fleet.learner.candidate import LearnerCandidate
 from topstory.serving.journal.connect import own_journal
 from topstory.serving.journal.journal import JournalError
 from topstory.serving.journal.postgres.journal import PostgresJournal
+from topstory.serving.journal.postgres.schema import VERSION
 from topstory.serving.service.service import Service
 from topstory.serving.upkeep.verification import verify
 
@@ -28,7 +29,7 @@ def make_version_2(url: str) -> None:
     """The tables as the version before had them."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SET search_path = topstory")
-        connection.execute("DROP TABLE node, inbox, edition, model, shared, call")
+        connection.execute("DROP TABLE node, inbox, edition, model, shared, call, lease")
         connection.execute("DROP FUNCTION hand_in")
         connection.execute("ALTER TABLE journal DROP COLUMN origin")
         connection.execute("UPDATE meta SET version = 2")
@@ -85,7 +86,7 @@ def test_a_learner_waits_for_a_service_of_the_version_before(tmp_path: Path, url
     waiting.join(30)
     (journal,) = found
     assert journal is not None
-    assert journal.version == 4
+    assert journal.version == VERSION
     with pytest.raises(JournalError, match="owns this journal"):
         own_journal(settings)
     journal.close()

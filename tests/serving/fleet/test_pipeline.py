@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,11 @@ from topstory.serving.fleet.learner.candidate import LearnerCandidate
 from topstory.serving.fleet.learner.process import learn_for_a_term
 from topstory.serving.journal.connect import journal_of
 from topstory.serving.journal.journal import JournalError, JournalLost
-from topstory.serving.journal.postgres.journal import PostgresJournal
+from topstory.serving.journal.postgres.journal import (
+    Claim,
+    PostgresJournal,
+    waiting_connection,
+)
 from topstory.serving.journal.records import Cut, Decided, Paid
 from topstory.serving.service.replies import Awaited
 from topstory.serving.state.recovery.data_folder import NOTHING_ALLOWED
@@ -36,8 +40,10 @@ def fleet_config(folder: Path, url: str, **overrides: Any) -> Config:
 
 
 @contextmanager
-def learning(settings: Config) -> Iterator[PostgresJournal]:
-    """A learner, until the end of this."""
+def learning(
+    settings: Config, ended: Callable[[], None] = lambda: None
+) -> Iterator[PostgresJournal]:
+    """A learner, until the end of this; `ended` is called when it ends."""
     stop = threading.Event()
     candidate = LearnerCandidate(settings, stop)
     journal = candidate.wait()
@@ -46,8 +52,11 @@ def learning(settings: Config) -> Iterator[PostgresJournal]:
     def said(line: str) -> None:
         pass
 
-    arguments = (settings, candidate, journal, said, said, NOTHING_ALLOWED, stop)
-    thread = threading.Thread(target=learn_for_a_term, args=arguments)
+    def term() -> None:
+        learn_for_a_term(settings, candidate, journal, said, said, NOTHING_ALLOWED, stop)
+        ended()
+
+    thread = threading.Thread(target=term)
     thread.start()
     try:
         yield journal
@@ -148,7 +157,8 @@ def fold_is_done(url: str, payoffs: int) -> None:
 def test_a_learner_that_was_replaced_publishes_nothing(url: str) -> None:
     first = PostgresJournal(url, 0.2)
     first.run_as_owner(("INSERT INTO shared VALUES ('x', '1')", ()))
-    second = PostgresJournal(url, 0.2, lease=0.0)  # whatever signs of life the first gave
+    claim = Claim(waiting_connection(url, 0.2), silent=first.epoch)
+    second = PostgresJournal(url, 0.2, claim=claim)
     try:
         with pytest.raises(JournalError, match="terminating connection"):
             first.run_as_owner(("UPDATE shared SET value = '2'", ()))

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from topstory.serving.journal.journal import JournalError
+from topstory.serving.journal.journal import JournalError, JournalLost
 from topstory.serving.journal.postgres.journal import PostgresJournal
 
 log = logging.getLogger("topstory.serving")
@@ -31,8 +31,11 @@ class Board:
 
     next = 0  # there is one buffer
 
-    def __init__(self, journal: PostgresJournal, run: RunWithJournal) -> None:
-        self._journal, self._run = journal, run
+    def __init__(
+        self, journal: PostgresJournal, run: RunWithJournal, replaced: Callable[[str], None]
+    ) -> None:
+        """`replaced` is called if this is no longer the learner, with the reason."""
+        self._journal, self._run, self._replaced = journal, run, replaced
         self._buffer = bytearray(4096)
         self._length = 0
         self._body: bytes | None = None  # that waits to be published
@@ -57,6 +60,9 @@ class Board:
                 body, self._body = self._body, None
                 try:
                     await self._run(partial(self._write, body))
+                except JournalLost as error:
+                    self._replaced(str(error))
+                    return
                 except JournalError as error:  # the next one comes within a second
                     log.error("the model could not be published: %s", error)
         finally:

@@ -146,6 +146,9 @@ class Desk:
         self._inbox.do(self._announce)
         self._inbox.do(_FORGET)
 
-    def close(self) -> None:
-        """End the thread."""
+    async def close(self) -> None:
+        """Answer no more, and end the thread; front ends give up by themselves."""
+        for each in self._tasks:
+            each.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self._thread.shutdown()

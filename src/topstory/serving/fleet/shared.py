@@ -83,16 +83,23 @@ def copy_files(inbox: Inbox, folder: Path) -> None:
                 file.write(bytes(value))
 
 
-def statements(resolved: Config, folder: Path) -> list[tuple[str, tuple[str, bytes]]]:
-    """What a learner writes when it begins."""
+Statements = list[tuple[str, tuple[str, bytes]]]
+
+
+def statements(resolved: Config) -> Statements:
+    """What a learner writes when it begins, once the files are there."""
     secrets = Secrets(resolved.signing, resolved.keys)
-    found = [
+    return [
         (_PUT, ("config", msgspec.msgpack.encode(resolved))),
         (_PUT, ("secrets", msgspec.msgpack.encode(secrets))),
     ]
-    files = [*(folder / "start").glob("*.safetensors"), folder / FEATURES]
-    for path in files:
-        if path.is_file():
-            name = f"file/{path.relative_to(folder)}"
-            found.append((_PUT, (name, path.read_bytes())))
-    return found
+
+
+def files(folder: Path) -> Statements:
+    """What writes the files of a data folder that others need, before a record refers to them."""
+    paths = [*(folder / "start").glob("*.safetensors"), folder / FEATURES]
+    return [
+        (_PUT, (f"file/{path.relative_to(folder)}", path.read_bytes()))
+        for path in paths
+        if path.is_file()
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from zlib import crc32
 
 import msgspec
 
@@ -57,6 +58,16 @@ class PublishedView:
         return 0 if self._state is None else self._state.version
 
     @property
+    def record(self) -> int:
+        """The last record of the journal that it holds."""
+        return 0 if self._state is None else self._state.number
+
+    @property
+    def checksum(self) -> int:
+        """Of what is scored from: the same on all machines that hold the same record."""
+        return 0 if self._state is None else checksum(self._state)
+
+    @property
     def age(self) -> float:
         """Seconds since the model was published."""
         return 0.0 if self._state is None else (self.now() - self._state.at) / SECOND
@@ -96,6 +107,17 @@ class PublishedView:
             state.buffer = held.buffer
         self._state = state
         self.changed()
+
+
+def checksum(state: PublishedState) -> int:
+    """CRC-32 of the names of all pools and articles, and of the arrays that scoring reads."""
+    found = 0
+    for name, decider in sorted(state.deciders.items()):
+        model = decider.pool.policy.model
+        found = crc32(" ".join([name, *decider.pool.articles]).encode(), found)
+        for field in model.scored if model.state is not None else ():
+            found = crc32(getattr(model.state, field).tobytes(), found)
+    return found
 
 
 def _warm_up(decider: Decider) -> None:

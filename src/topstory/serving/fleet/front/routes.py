@@ -71,6 +71,8 @@ class FrontRoutes(Collector):
             ("batch_seconds", "duration of the last batch", transport.seconds),
             ("failing", "1 if nothing can be handed in", transport.failing is not None),
             ("model_version", "version of the model that it scores from", self._view.version),
+            ("model_record", "last record of the journal in that model", self._view.record),
+            ("model_checksum", "checksum of that model", self._view.checksum),
             ("model_age_seconds", "time since that was published", self._view.age),
         ):
             yield GaugeMetricFamily(f"topstory_front_{name}", help_text, value=float(value))

@@ -7,7 +7,8 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -21,11 +22,13 @@ from topstory.serving.fleet.database_time import DatabaseTime
 from topstory.serving.fleet.inbox import Inbox
 from topstory.serving.fleet.learner.candidate import LearnerCandidate
 from topstory.serving.fleet.learner.fold import Fold
+from topstory.serving.fleet.learner.heartbeat import Heartbeat
 from topstory.serving.http.admin_routes import AdminRoutes
 from topstory.serving.http.app import App
 from topstory.serving.http.prometheus import Metrics
 from topstory.serving.http.request_counts import RequestCounts
 from topstory.serving.http.sockets import PrintLine
+from topstory.serving.journal.journal import TAKEN_OVER, DamagedJournal, JournalError
 from topstory.serving.journal.postgres.journal import PostgresJournal
 from topstory.serving.journal.records import Entry
 from topstory.serving.pages.routes import Pages
@@ -41,6 +44,7 @@ log = logging.getLogger("topstory.serving")
 
 MIN_PUBLISH_SECONDS = 0.05  # a version is a commit of the database, and is read by every front end
 CALLS_SECONDS = 0.02  # between two looks at what only the learner can answer
+AGAIN_SECONDS = 0.5  # before it is a candidate again, after a term that could not begin
 CHECK_SECONDS = 0.05  # between two looks at whether it still is the learner
 
 
@@ -60,7 +64,13 @@ def learn(
         if journal is None:
             return
         report = report or print_line
-        learn_for_a_term(config, candidate, journal, print_line, report, options, stop)
+        try:
+            learn_for_a_term(config, candidate, journal, print_line, report, options, stop)
+        except JournalError as error:
+            if isinstance(error, DamagedJournal):
+                raise
+            log.error("this machine does not learn now: %s", error)
+            stop.wait(AGAIN_SECONDS)
 
 
 def learn_for_a_term(
@@ -76,24 +86,30 @@ def learn_for_a_term(
     url, lock_seconds = config.journal.url, config.journal.lock_seconds
     assert url is not None
     inboxes = [Inbox(url, lock_seconds) for _ in range(2)]
-    time = DatabaseTime()
-    try:
+    time, replaced = DatabaseTime(), threading.Event()
+    heartbeat = Heartbeat(url, lambda: journal.epoch, replaced.set)
+    with heartbeat, ExitStack() as resources:
+        resources.callback(journal.close)
+        for each in inboxes:
+            resources.callback(each.close)
         time.measure(inboxes[0].connection)
         Path(config.data).mkdir(mode=0o700, parents=True, exist_ok=True)
         shared.copy_files(inboxes[0], Path(config.data))
         config = shared.secrets_for(inboxes[0], config)
         folder = open_folder(
-            config, options, own=lambda _: journal, known=candidate.state, wall=time.now
+            config,
+            options,
+            own=lambda _: journal,
+            known=candidate.state,
+            wall=time.now,
+            prepared=lambda: journal.run_as_owner(*shared.files(Path(config.data))),
         )
-        try:
-            report(f"topstory learning, epoch {journal.epoch}, data folder {config.data}")
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(Term(folder, journal, inboxes, time).run(stop, print_line))
-        finally:
-            folder.close()
-    finally:
-        for each in inboxes:
-            each.close()
+        resources.callback(folder.close)
+        log.info("learning, epoch %d", journal.epoch)
+        report(f"topstory learning, epoch {journal.epoch}, data folder {config.data}")
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            term = Term(folder, journal, inboxes, time)
+            runner.run(term.run(stop, replaced, heartbeat.turned, print_line))
 
 
 class Term:
@@ -105,16 +121,24 @@ class Term:
         self._folder, self._journal, self._time = folder, journal, time
         self._folding, self._calling = inboxes
 
-    async def run(self, stop: threading.Event, print_line: PrintLine) -> None:
-        """Until it is replaced, or to end."""
+    async def run(
+        self,
+        stop: threading.Event,
+        replaced: threading.Event,
+        turned: Callable[[], None],
+        print_line: PrintLine,
+    ) -> None:
+        """Until it is replaced, or to end; `turned` is called as long as the event loop turns."""
         config, folder, journal = self._folder.config, self._folder, self._journal
         keys, _ = keys_of(config, print_line)
         resolved = for_others(config, keys, folder)
         service = Service(config, folder, signer_of(resolved))
         self._service, commits = service, service.commits
-        board = Board(journal, commits.run)
+        board = Board(journal, commits.run, commits.halt)
         pause = max(config.publish_seconds, MIN_PUBLISH_SECONDS)
-        self._publisher = Publisher(service.state, tuple(config.pools), service.clock, pause, board)
+        self._publisher = Publisher(
+            service.state, tuple(config.pools), service.clock, pause, board, anew=True
+        )
         service.ledger.on_applied = self._applied
         keeper, requests = Keeper(service, folder.snapshots), RequestCounts()
         sessions = sessions_of(resolved)
@@ -125,7 +149,7 @@ class Term:
         app = App(service.front, guard, admin.router(more=pages.routes()), requests)
         fold = Fold(config, service.ledger, service.sequencer.influence, self._folding)
         desk = Desk(app, self._calling, lambda: journal.epoch, f"NOTIFY {CHANNEL}")
-        statements = shared.statements(resolved, Path(config.data))
+        statements = shared.statements(resolved)
         async with pages.lifespan(keeper.lifespan()):
             await commits.run(lambda: journal.run_as_owner(*statements))
             self._publisher.start()
@@ -133,11 +157,14 @@ class Term:
             await asyncio.to_thread(service.warm_up)
             while not stop.is_set() and commits.halted is None:
                 await asyncio.sleep(CHECK_SECONDS)
+                turned()
+                if replaced.is_set():
+                    commits.halt(TAKEN_OVER)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             self._publisher.stop()
-            desk.close()
+            await desk.close()
         if commits.halted is not None:
             log.error("this machine no longer learns: %s", commits.halted)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import selectors
+from contextlib import suppress
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ import psycopg
 from psycopg import waiting
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.sql import SQL, Literal
+from psycopg.sql import SQL, Composable, Literal
 
 from topstory.serving.journal.journal import JournalError, JournalLost
 
@@ -68,16 +69,35 @@ def connect(url: str, seconds: float, lock_seconds: float) -> Connection:
         )
         connection.seconds = seconds + ANSWER_GRACE
         # Whatever the server's default: an acknowledged commit is on its disk.
-        connection.execute("SET synchronous_commit = on")
-        connection.execute("SET search_path = topstory")
+        settings: list[Composable] = [
+            SQL("SET synchronous_commit = on; SET search_path = topstory")
+        ]
         for setting, value in (
             ("statement", seconds),
             ("lock", lock_seconds),
             ("idle_in_transaction_session", seconds),
         ):
             milliseconds = Literal(round(value * 1000))
-            connection.execute(SQL(f"SET {setting}_timeout = {{}}").format(milliseconds))
+            settings.append(SQL(f"SET {setting}_timeout = {{}}").format(milliseconds))
+        connection.execute(SQL("; ").join(settings))  # in one round trip
     except psycopg.Error as error:
+        raise JournalError(one_line(error)) from None
+    return connection
+
+
+def owner_connection(url: str, seconds: float, lock_seconds: float) -> Connection:
+    """A connection for the owner of a journal, in a session with a name; JournalError."""
+    connection = connect(url, seconds, lock_seconds)
+    try:
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":  # a request id that it cannot store would fail a whole commit
+            raise JournalError(f"the database's encoding is {encoding}: create one with UTF8")
+        name_session(connection, url)
+    except (psycopg.Error, JournalError) as error:
+        with suppress(psycopg.Error):
+            connection.close()
+        if isinstance(error, JournalError):
+            raise
         raise JournalError(one_line(error)) from None
     return connection
 

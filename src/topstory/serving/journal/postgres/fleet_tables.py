@@ -59,6 +59,10 @@ CREATE TABLE IF NOT EXISTS topstory.call (
     number BIGINT NOT NULL, at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
     epoch BIGINT, request BYTEA NOT NULL, answer BYTEA
 );
+-- Signs of life of the learner of this epoch, beside all that it writes: one may take long.
+CREATE TABLE IF NOT EXISTS topstory.lease (
+    sole BOOLEAN PRIMARY KEY DEFAULT true CHECK (sole), term BIGINT NOT NULL, beat BIGINT NOT NULL
+);
 """
 
 # One round trip, one transaction, one commit: whatever happens to the client meanwhile, no lock is

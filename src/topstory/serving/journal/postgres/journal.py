@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.sql import SQL
@@ -28,8 +28,8 @@ from topstory.serving.journal.postgres.connection import (
     Connection,
     NoAnswer,
     connect,
-    name_session,
     one_line,
+    owner_connection,
     without_secrets,
 )
 from topstory.serving.journal.postgres.fleet_tables import EDIT_LOCK
@@ -61,6 +61,18 @@ ON CONFLICT (pool) DO UPDATE SET number = excluded.number
 _RENEW = f"UPDATE meta SET renewed = clock_timestamp() WHERE {_MINE}"
 
 
+class Claim(NamedTuple):
+    """What a candidate for a journal has in readiness."""
+
+    connection: Connection  # as `waiting_connection` makes it
+    silent: int | None  # the epoch of an owner that shows no sign of life: it is replaced
+
+
+def waiting_connection(url: str, lock_seconds: float) -> Connection:
+    """A connection that may take the journal, at once or later; JournalError."""
+    return owner_connection(url, COMMIT_SECONDS, lock_seconds)
+
+
 class PostgresJournal(sql.SqlJournal):
     """A journal by a URL such as `postgresql://user@host/database`.
 
@@ -68,16 +80,16 @@ class PostgresJournal(sql.SqlJournal):
         url: of the database; libpq's variables (`PGPASSWORD`, …) supply what it leaves out.
         lock_seconds: the longest wait for the lock, or for a lookup.
         own: whether this is the service that writes; others only read.
-        lease: seconds without a sign of life after which an owner may be replaced.
+        claim: of a candidate that waited for the journal.
     """
 
     remote = True
     head: Head
 
     def __init__(
-        self, url: str, lock_seconds: float = 1.0, own: bool = True, lease: float | None = None
+        self, url: str, lock_seconds: float = 1.0, own: bool = True, claim: Claim | None = None
     ) -> None:
-        self._url, self._lock_seconds, self._own, self._lease = url, lock_seconds, own, lease
+        self._url, self._lock_seconds, self._own, self._claim = url, lock_seconds, own, claim
         self._writer: Connection | None = None
         self._reader: Connection | None = None
         self._epoch: int | None = None
@@ -100,11 +112,10 @@ class PostgresJournal(sql.SqlJournal):
         for again in (False, True):
             writer = self._ready_to_write()
             assert self._epoch is not None
-            rows, end = sql.rows(entries, self.head.mark, self._epoch)
+            columns, end = sql.columns(entries, self.head.mark, self._epoch)
             self._attempt = end
-            columns = [list(column) for column in zip(*rows, strict=True)]
-            columns.append([_origin(entry) for entry in entries])
-            values = (*end, *self._mine(writer), *columns)
+            origins = [_origin(entry) for entry in entries]
+            values = (*end, *self._mine(writer), *columns, origins)
             try:
                 written = self._write(writer, values, end.number, _edited(entries))
             except psycopg.Error as error:
@@ -190,15 +201,16 @@ class PostgresJournal(sql.SqlJournal):
             writer.seconds = MIGRATION_SECONDS  # it may delete very many
             with writer.transaction():
                 writer.execute("SET LOCAL statement_timeout = 0")
-                if not writer.execute(_RENEW, self._mine(writer)).rowcount:
-                    raise self._refused(writer)
                 ((last,),) = writer.execute(_query(sql.LAST_PRUNED), (before, before)).fetchall()
                 end = writer.execute(_query(sql.BATCH_END), (last,)).fetchone()
+                gone = writer.execute(_query(sql.PRUNE), (before, before)).rowcount
+                # Only now, for others wait for the row of the owner; without it nothing is deleted.
+                if not writer.execute(_RENEW, self._mine(writer)).rowcount:
+                    raise self._refused(writer)
                 if end is not None:
                     writer.execute(
                         "UPDATE meta SET through = %s, mark = %s WHERE through < %s", (*end, last)
                     )
-                gone = writer.execute(_query(sql.PRUNE), (before, before)).rowcount
                 writer.execute("UPDATE meta SET before = greatest(before, %s)", (before,))
             return gone
         except psycopg.Error as error:
@@ -231,9 +243,12 @@ class PostgresJournal(sql.SqlJournal):
         if not self._own:
             raise JournalError("this connection only reads")
         self._writer = None
-        connection = self._connect(COMMIT_SECONDS)
+        claim, self._claim = self._claim, None
+        if claim is None:
+            claim = Claim(waiting_connection(self._url, self._lock_seconds), None)
+        connection = claim.connection
         try:
-            self._take(connection)
+            self._take(connection, claim.silent)
         except (psycopg.Error, JournalError) as error:
             with suppress(psycopg.Error):
                 connection.close()
@@ -243,13 +258,9 @@ class PostgresJournal(sql.SqlJournal):
         self._writer, self._backend = connection, connection.info.backend_pid
         return connection
 
-    def _take(self, connection: Connection) -> None:
-        encoding = connection.info.parameter_status("server_encoding")
-        if encoding != "UTF8":  # a request id that it cannot store would fail a whole commit
-            raise JournalError(f"the database's encoding is {encoding}: create one with UTF8")
-        name_session(connection, self._url)
+    def _take(self, connection: Connection, silent: int | None) -> None:
         try:
-            take_lock(connection, self._backend, starting=self._epoch is None, lease=self._lease)
+            take_lock(connection, self._backend, starting=self._epoch is None, silent=silent)
         except JournalOwned:
             if self._epoch is None or self._term(connection) == self._epoch:
                 raise

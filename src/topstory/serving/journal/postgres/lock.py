@@ -17,34 +17,33 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 
 
 def take_lock(
-    connection: Connection, own_backend: int, *, starting: bool, lease: float | None = None
+    connection: Connection, own_backend: int, *, starting: bool, silent: int | None = None
 ) -> None:
     """Take the lock, from a lost connection of its own, or from an owner that is gone.
 
     Args:
         connection: that is to hold it.
         own_backend: the server's process of the connection that this service had; 0: none.
-        starting: whether an owner whose lease is over may be replaced.
-        lease: seconds after which it is; None: LEASE_SECONDS.
+        starting: whether an owner that shows no sign of life may be replaced.
+        silent: the epoch of one that shows none; None: one whose lease is over.
     """
     if own_backend and own_backend in _holders(connection):
         connection.execute("SELECT pg_terminate_backend(%s, 1000)", (own_backend,))
-    lease = LEASE_SECONDS if lease is None else lease
     if starting:  # before it waits for a lock that nobody will give back
-        _end_if_over(connection, lease)
+        _end_if_silent(connection, silent)
     if _try_lock(connection):
         return
-    if starting and _end_if_over(connection, lease) and _try_lock(connection):
+    if starting and _end_if_silent(connection, silent) and _try_lock(connection):
         return
     raise JournalOwned("another service owns this journal: stop it first")
 
 
-def _end_if_over(connection: Connection, lease: float) -> bool:
-    """End the connections of an owner whose lease is over; whether it is."""
-    over = _lease_is_over(connection, lease)
-    for pid in _holders(connection) if over else ():
+def _end_if_silent(connection: Connection, silent: int | None) -> bool:
+    """End the connections of an owner that shows no sign of life; whether it is there."""
+    gone = _lease_is_over(connection) if silent is None else _term(connection) == silent
+    for pid in _holders(connection) if gone else ():
         connection.execute("SELECT pg_terminate_backend(%s, 1000)", (pid,))
-    return over
+    return gone
 
 
 def _try_lock(connection: Connection) -> bool:
@@ -59,12 +58,17 @@ def _holders(connection: Connection) -> list[int]:
     return [pid for (pid,) in connection.execute(_HOLDER, (OWNER_LOCK,)).fetchall()]
 
 
-def _lease_is_over(connection: Connection, lease: float) -> bool:
+def _term(connection: Connection) -> int | None:
+    found = connection.execute("SELECT term FROM meta").fetchone()
+    return None if found is None else int(found[0])
+
+
+def _lease_is_over(connection: Connection) -> bool:
     """Whether the owner has shown no sign of life; one of version 1 gives none, nor does nobody."""
     try:
         found = connection.execute(
             "SELECT renewed + make_interval(secs => %s) < clock_timestamp() FROM meta",
-            (lease,),
+            (LEASE_SECONDS,),
         ).fetchone()
     except (psycopg.errors.UndefinedColumn, psycopg.errors.UndefinedTable):
         return False

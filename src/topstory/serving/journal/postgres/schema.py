@@ -1,8 +1,8 @@
 """The tables of a PostgreSQL journal, and how those of earlier versions are brought up to date.
 
 Versions are numbered, and each has its step from the one before. The owner of the journal takes
-them, under its lock: version 2 added checksums, version 3 the tables of a fleet, and version 4 what
-its front ends decide while the database cannot be reached.
+them, under its lock: version 2 added checksums, version 3 the tables of a fleet, version 4 what its
+front ends decide while the database cannot be reached, and version 5 its learner's signs of life.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from topstory.serving.journal.journal import DamagedJournal, JournalError
 from topstory.serving.journal.postgres.fleet_tables import HAND_IN, TABLES
 from topstory.serving.journal.records import decode
 
-VERSION = 4
+VERSION = 5
 OLDEST_VERSION = 1
 _CHUNK = 10_000  # records that are read at once
 
@@ -52,6 +52,9 @@ CREATE INDEX IF NOT EXISTS decision_for
 
 def prepare(connection: psycopg.Connection[Any]) -> None:
     """Make the tables, or bring them up to date: all of it or nothing."""
+    found = connection.execute("SELECT to_regclass('topstory.meta') IS NOT NULL").fetchone()
+    if found == (True,) and _version(connection) == VERSION:
+        return
     with connection.transaction():
         connection.execute("SET LOCAL client_min_messages = warning")  # nothing about "exists"
         connection.execute(_SCHEMA)
@@ -60,15 +63,18 @@ def prepare(connection: psycopg.Connection[Any]) -> None:
             "INSERT INTO meta VALUES (true, %s, 0, 0, 0, %s, 0, %s, NULL) ON CONFLICT DO NOTHING",
             (VERSION, mark, mark),
         ).rowcount
-        found = connection.execute("SELECT version FROM meta").fetchone()
-        version = None if found is None else found[0]
-        version = check_version(version)
+        version = check_version(_version(connection))
         if version == 1:
             _add_checksums(connection, mark)
         if new or version < VERSION:
             connection.execute(TABLES)
             connection.execute(HAND_IN)
             connection.execute("UPDATE meta SET version = %s", (VERSION,))
+
+
+def _version(connection: psycopg.Connection[Any]) -> int | None:
+    found = connection.execute("SELECT version FROM meta").fetchone()
+    return None if found is None else int(found[0])
 
 
 def check_version(version: int | None) -> int:
