@@ -145,6 +145,16 @@ def test_what_the_log_shows_counts_all_of_it_also_where_events_are_rejected() ->
     assert found.best() == "ucb"
 
 
+def test_of_two_that_deploy_alike_the_best_is_the_one_that_costs_less_while_it_learns() -> None:
+    """ε-greedy with ε = 0.6 may be a little above in deployment, by chance."""
+    by_deployment = []
+    for seed in range(4):
+        found = ts.compare(["egreedy", "ucb"], log(seed=seed), epsilon=0.6, alpha=0.3, repeats=3)
+        assert found.best() == "ucb"
+        by_deployment.append(found.best("deployment"))
+    assert "egreedy" in by_deployment
+
+
 def test_an_unknown_baseline_is_named() -> None:
     with pytest.raises(ValueError, match=r"baseline must be 'logged' or a policy: .*; got 'today'"):
         ts.compare("ucb", log(), baseline="today")

@@ -29,6 +29,7 @@ CELL = Cell(
     best_deploy=True,
     best_learn=False,
     paper_deploy=1.582,
+    cost=34.25,
 )
 TABLE = Table1((0.3,), (Row("ucb", "ε-greedy & co", (CELL,)),), Number(1.6), 1.615)
 
@@ -56,7 +57,7 @@ def test_csv_keeps_full_precision() -> None:
     (row,) = csv.DictReader(io.StringIO(as_csv(TABLE)))
     assert (row["deploy"], row["deploy_low"], row["deploy_lift"]) == ("1.5", "1.4", "-0.012")
     assert (row["learn"], row["alpha"], row["epsilon"]) == ("", "0.4", "")
-    assert row["paper_deploy"] == "1.582"
+    assert (row["paper_deploy"], row["cost"]) == ("1.582", "34.25")
 
 
 def test_the_papers_lifts_are_those_of_its_ctrs() -> None:

@@ -129,6 +129,14 @@ def test_intervals_are_seen_without_pointing(opened: Opened) -> None:
     assert opened.page.locator("#figure4 .plot").first.locator(".errorbar").count() > 0
 
 
+def test_what_exploring_costs_stands_beside_every_deployment_ctr(opened: Opened) -> None:
+    cells = opened.page.locator(".table1 td.deploy")
+    costs = opened.page.locator(".table1 td.deploy .cost").all_inner_texts()
+    assert len(costs) == cells.count()
+    assert all(each.startswith("costs ") for each in costs)
+    assert "exploring costs" in (cells.first.get_attribute("data-tip") or "")
+
+
 def test_sections_are_named_by_what_they_answer(opened: Opened) -> None:
     names = [each.split("?")[0] for each in opened.page.locator("main h2").all_inner_texts()]
     for name in ("How much exploration", "Which articles gain", "With less data"):

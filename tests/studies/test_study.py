@@ -484,3 +484,14 @@ def test_too_few_paths_on_articles_that_stay_are_warned_of(tmp_path: Path) -> No
     with pytest.warns(ts.StudyWarning, match="3 paths cannot show how often"):
         found = small_study(tmp_path / "out", policies=["ucb"], sizes=(1.0,), repeats=3)
     assert "hardly change" in found.report().warnings[0]
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_parameters_are_tuned_on_traffic_as_dense_as_that_they_are_judged_on(name: str) -> None:
+    """How much exploring pays depends on the visits an article gets in its time."""
+    scale = SCALES[name]
+    tuning, evaluation = (
+        scale.tuning / scale.tuning_days,
+        scale.evaluation / scale.evaluation_days,
+    )
+    assert tuning == pytest.approx(evaluation, rel=0.1)

@@ -101,10 +101,11 @@ class Comparison:
         """A policy's relative CTR, with the luck of being the best or the worst taken off."""
         return self._shrunk[bucket][policy]
 
-    def best(self, bucket: str = "deployment") -> str:
+    def best(self, bucket: str = TOTAL) -> str:
         """The policy that earned most, with the luck of being the best taken off.
 
-        Policies that only a log can run, such as `omniscient`, do not count.
+        By default over both buckets: of two that deploy alike it is the one that costs less while
+        it learns. Policies that only a log can run, such as `omniscient`, do not count.
         """
         known = [name for name in self.runs if not REGISTRY[name].model.needs_log]
         if not known:
@@ -314,7 +315,7 @@ def _follower(
     """The progress of one replay as that of all of them."""
     if progress is None:
         return None
-    progress(f"{REGISTRY[name].paper}: compiling", before, total)
+    progress(REGISTRY[name].paper, before, total)
 
     def follow(done: int, _: int) -> None:
         progress(REGISTRY[name].paper, before + done, total)

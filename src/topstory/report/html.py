@@ -13,7 +13,17 @@ from topstory.report.answer_chart import DRAWN, PHONE, answer_chart
 from topstory.report.figures import Figure
 from topstory.report.records import AnswerPage, Report
 from topstory.report.style import style_of
-from topstory.report.wording import amount, between, ctr, percent, share, tip, unbroken, worded
+from topstory.report.wording import (
+    amount,
+    between,
+    cost,
+    ctr,
+    percent,
+    share,
+    tip,
+    unbroken,
+    worded,
+)
 
 SCRIPT = "plotly-basic.min.js"  # 1.2 MB; the whole plotly.js has 4.5
 PLACE = "/* plotly */"  # where it goes when all other words are in place
@@ -80,6 +90,7 @@ def _environment() -> Environment:
         amount=amount,
         answer_chart=answer_chart,
         between=between,
+        cost=cost,
         ctr=ctr,
         percent=percent,
         phone=PHONE,

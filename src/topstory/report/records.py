@@ -50,6 +50,7 @@ class Cell(msgspec.Struct, frozen=True):
     true_deploy: float | None = None  # what the simulator knows; None for a real log
     true_learn: float | None = None
     day_sd: float | None = None  # of the deployment bucket, between the days of the log
+    cost: float | None = None  # clicks in 100,000 visits that exploring loses at that split
 
 
 class Row(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from topstory.report.records import Cell, Table1
 from topstory.report.wording import ctr, percent, share
 
 NUMBERS = ("deploy", "learn", "deploy_lift", "learn_lift")
-ADDED = ("total", "true_deploy", "true_learn", "day_sd")
+ADDED = ("total", "true_deploy", "true_learn", "day_sd", "cost")
 
 
 def as_csv(table: Table1) -> str:

@@ -69,6 +69,16 @@ def amount(value: float) -> str:
     return text.replace("-", "−")
 
 
+def cost(value: float) -> str:
+    """The clicks in 100,000 visits that exploring loses, in whole numbers where there are many.
+
+    >>> cost(34.4), cost(0.25), cost(-12.3), cost(0.0)
+    ('34', '0.25', '−12', '0')
+    """
+    text = f"{value:,.0f}" if abs(value) >= 10 or value == 0 else f"{value:.2g}"
+    return text.replace("-", "−")
+
+
 def share(value: float) -> str:
     """A share of the data.
 
@@ -123,6 +133,8 @@ def tip(cell: Cell, bucket: str) -> str:
         parts.append(f"days differ by {cell.day_sd:.2f} (standard deviation)")
     if bucket == "deploy" and cell.total is not None:
         parts.append(f"both buckets together {ctr(cell.total)}")
+    if bucket == "deploy" and cell.cost is not None:
+        parts.append(f"exploring costs {cost(cell.cost)} clicks in 100,000 visits")
     parts.append(parameters(cell))
     if cell.repeats > 1:
         parts.append(f"average of {cell.repeats} seeds")

@@ -76,6 +76,7 @@ def tunings(settings: StudySettings, outcomes: Mapping[Run, Outcome]) -> dict[st
             policy,
             settings.tune_on,
             [outcome for run, outcome in outcomes.items() if run.policy == policy],
+            scale=settings.scale,
         )
         for policy in settings.policies
     }
@@ -84,7 +85,8 @@ def tunings(settings: StudySettings, outcomes: Mapping[Run, Outcome]) -> dict[st
 def recommended(settings: StudySettings, tunings: Mapping[str, Tuning]) -> Recommended:
     """The parameters of every policy and size, read from all curves together."""
     return recommend(
-        [_tried(settings, point) for tuning in tunings.values() for point in tuning.points]
+        [_tried(settings, point) for tuning in tunings.values() for point in tuning.points],
+        settings.scale,
     )
 
 

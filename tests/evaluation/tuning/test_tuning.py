@@ -290,3 +290,18 @@ def test_the_default_grid_scales_with_the_payoffs() -> None:
     assert payoff_scale(np.full(5, 7, np.float32)) == 1
     assert default_grid("softmax-disjoint", 10.0)[0] == pytest.approx(0.01)
     assert default_grid("squarecb-disjoint", 10.0)[0] == pytest.approx(1.0)
+
+
+def test_what_is_recommended_does_not_depend_on_the_unit_of_payoffs() -> None:
+    """Sales of 100 each: α counts on that scale, also where little is known of it."""
+    random = np.random.default_rng(1)
+    shown = random.choice(["rain", "sun", "fog"], 3000)
+    sold = random.random(3000) < np.where(shown == "sun", 0.06, 0.04)
+
+    def recommended(unit: float) -> float:
+        log = ts.EventLog.from_arrays(
+            np.ones((3000, 1)), [["rain", "sun", "fog"]], np.zeros(3000, int), shown, unit * sold
+        )
+        return ts.tune("ucb", log, repeats=2, engine="serial").best().parameters["alpha"]
+
+    assert recommended(100.0) == pytest.approx(100 * recommended(1.0))

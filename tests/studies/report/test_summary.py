@@ -146,6 +146,16 @@ def test_the_cost_of_exploring_is_in_clicks_and_in_the_total() -> None:
     assert f"earn {top.total.value:.2f} times" in sentence
 
 
+def test_every_cell_of_table_1_has_its_cost_and_total() -> None:
+    found = Candidates.of(studied("much"))
+    for row in studied("much").report().table.rows:
+        for cell in row.cells:
+            one = found.tuned[row.policy, cell.size]
+            apart = (cell.deploy.value or 0) - (cell.learn.value or 0)  # relative CTRs
+            assert cell.cost == pytest.approx(10_000 * apart * one.random_rate, rel=1e-3, abs=0.1)
+            assert cell.total == one.total.value
+
+
 def test_the_edge_of_what_was_tried_is_said() -> None:
     top = Candidates.of(studied("much")).advised()  # of two values, each is at the edge
     (sentence,) = edge(top)

@@ -65,14 +65,14 @@ def demo(
     from topstory.extras import require
 
     require("features")
-    world = TodayModule(seed, users=USERS)
-    explored = world.random_log(max(1, events // 5), SEPTEMBER)
-    log = world.random_log(events)
     console = stderr_console()
     with (
-        work_bar(console, "getting ready", events=True) as follow,
+        work_bar(console, "simulating a log", events=True) as follow,
         printed_warnings(console) as warnings,
     ):
+        world = TodayModule(seed, users=USERS)
+        explored = world.random_log(max(1, events // 5), SEPTEMBER)
+        log = world.random_log(events)
         found = compare(
             ALL,
             log,

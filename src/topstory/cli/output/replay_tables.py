@@ -121,9 +121,9 @@ def _show_several(report: ReplayReport, console: Console) -> None:
 
 
 def _best(report: ReplayReport) -> PolicyReport | None:
-    """The policy that earns most in deployment, with the luck of the best taken off."""
+    """The policy that earns most over both buckets, with the luck of the best taken off."""
     known = [p for p in report.policies if not REGISTRY[p.policy].model.needs_log]
-    return max(known, key=lambda p: p.deployment.shrunk_relative_ctr or 0.0, default=None)
+    return max(known, key=lambda p: p.exploration.shrunk_total or 0.0, default=None)
 
 
 def _best_line(report: ReplayReport, best: PolicyReport) -> str:
@@ -135,8 +135,8 @@ def _best_line(report: ReplayReport, best: PolicyReport) -> str:
         else "there are not enough days (five) to say what another week would bring"
     )
     return (
-        f"Highest in deployment: {best.paper}. Being the highest of several is partly luck; with "
-        f"that taken off it earns {earned} on days like these; {another}."
+        f"Highest in total: {best.paper}. Being the highest of several is partly luck; with that "
+        f"taken off it earns {earned} in deployment, on days like these; {another}."
     )
 
 

@@ -23,6 +23,8 @@ def show_training(report: TrainReport, console: Console) -> None:
     console.print(_written(report), markup=False, soft_wrap=True)
     for note in _notes(report):
         console.print(note, style="dim", markup=False, soft_wrap=True)
+    console.print()
+    console.print(_served(report), markup=False, soft_wrap=True, highlight=False)
 
 
 def _show_held_out(found: HeldOutReport, title: str, console: Console) -> None:
@@ -48,6 +50,28 @@ def _written(report: TrainReport) -> str:
         f"Wrote {report.out}: it knows {count(report.articles, 'article')}, and {learned} "
         f"({report.seconds:.2f} s{speed})."
     )
+
+
+def _served(report: TrainReport) -> str:
+    """The lines of a service's configuration that start from this policy."""
+    lines = [
+        "To serve it, the configuration has:",
+        f"  context = {report.context}",
+        *([] if report.features is None else [f"  features = {_text(report.features)}"]),
+        "  [policy]",
+        f"  start = {_text(report.out)}",
+    ]
+    low, high = report.payoffs
+    if low < 0 or high > 1:
+        lines += [
+            "  [limits]",
+            f"  payoffs = [{low:g}, {high:g}]  # of the log; what is beyond is refused",
+        ]
+    return "\n".join(lines)
+
+
+def _text(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _notes(report: TrainReport) -> list[str]:

@@ -58,10 +58,24 @@ def warn_if_no_features(log: str, policies: Iterable[str], console: Console) -> 
         "user"
     )
     if contents.user_profile is not None:
-        message += (
-            "; first make features from its raw profiles with `topstory features fit` and "
-            "`topstory features apply`, or `train --features`"
-        )
+        message += f"; {_MAKE_FEATURES}, or `train --features`"
     else:
         message += "; use a log with contexts, or the policies egreedy or ucb"
     print_warning(message, console, "no features")
+
+
+def warn_if_raw(log: str, console: Console) -> None:
+    """Warn if raw profiles of a log are left aside, since no features were made of them."""
+    contents = read_contents(location(log))
+    if contents.dimension == 1 and contents.user_profile is not None:
+        message = (
+            f"{log}: contexts hold only the constant, so no policy that knows the user is "
+            f"compared; {_MAKE_FEATURES}"
+        )
+        print_warning(message, console, "no features")
+
+
+_MAKE_FEATURES = (
+    "first make features from its raw profiles with `topstory features fit` and `topstory "
+    "features apply`"
+)

@@ -12,7 +12,7 @@ from topstory.cli.reports.finite import Ends, MaybeFloat, finite, finite_ends
 from topstory.policies.entries import settings_of
 
 if TYPE_CHECKING:
-    from topstory.evaluation import Claim, Comparison, ExplorationCost, Lift, MeanBucket, WarmStart
+    from topstory.evaluation import Claim, Comparison, Lift, WarmStart
 
 FIRST_TENTH = "first tenth"
 
@@ -80,6 +80,10 @@ class ExplorationReport(msgspec.Struct, frozen=True):
         MaybeFloat, Meta(description="of both buckets at this share, over the random policy's")
     ]
     total_interval: Annotated[Ends, Meta(description="its 95 % interval")]
+    shrunk_total: Annotated[
+        MaybeFloat,
+        Meta(description="the total without the luck of being the best or worst of several"),
+    ]
 
 
 class PolicyReport(msgspec.Struct, frozen=True):
@@ -265,7 +269,7 @@ def _policy(name: str, comparison: Comparison) -> PolicyReport:
         learning=_bucket(comparison, name, "learning"),
         deployment_lift=_lift(comparison, name, "deployment"),
         learning_lift=_lift(comparison, name, "learning"),
-        exploration=_exploration(comparison.exploration(name), comparison.bucket(name, "total")),
+        exploration=_exploration(name, comparison),
         seconds=seconds,
         events_per_second=comparison.seeds * len(comparison.log) / seconds if seconds else None,
     )
@@ -309,13 +313,15 @@ def _lift(comparison: Comparison, name: str, which: str) -> LiftReport | None:
     )
 
 
-def _exploration(cost: ExplorationCost, total: MeanBucket) -> ExplorationReport:
+def _exploration(name: str, comparison: Comparison) -> ExplorationReport:
+    cost, total = comparison.exploration(name), comparison.bucket(name, "total")
     return ExplorationReport(
         learning_share=cost.learning_share,
         clicks_per_100000=finite(cost.clicks.value),
         interval=finite_ends(cost.clicks.interval),
         total_relative_ctr=finite(total.relative_ctr),
         total_interval=finite_ends(total.relative_interval),
+        shrunk_total=finite(comparison.earned(name, "total").value),
     )
 
 

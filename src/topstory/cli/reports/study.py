@@ -25,3 +25,6 @@ class StudyReport(msgspec.Struct, frozen=True):
     saved: Annotated[
         SavedReport | None, Meta(description="the policy that --save wrote, if it was asked to")
     ] = None
+    learning_share: Annotated[
+        float, Meta(description="share of visits that learn, in `total` and `cost`")
+    ] = 0.1

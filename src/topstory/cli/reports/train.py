@@ -57,9 +57,25 @@ class TrainReport(msgspec.Struct, frozen=True):
     held_out: Annotated[HeldOutReport | None, Meta(description="null if none were")]
     seconds: Annotated[float, Meta(description="duration of the learning")]
     events_per_second: Annotated[MaybeFloat, Meta(description="learned per second")]
+    context: Annotated[
+        int, Meta(description="numbers of a context: `context` of the service's configuration")
+    ] = 1
+    payoffs: Annotated[
+        tuple[float, float], Meta(description="the least and the largest payoff that it learned")
+    ] = (0.0, 1.0)
+    features: Annotated[
+        str | None, Meta(description="the feature model as given: `features` of the service")
+    ] = None
 
 
-def train_report(log: str, out: str, policy: str, weights: str, training: Training) -> TrainReport:
+def train_report(
+    log: str,
+    out: str,
+    policy: str,
+    weights: str,
+    training: Training,
+    features: str | None = None,
+) -> TrainReport:
     """A training as a record."""
     from topstory.policies import REGISTRY
 
@@ -82,6 +98,9 @@ def train_report(log: str, out: str, policy: str, weights: str, training: Traini
         held_out=_held_out(training),
         seconds=training.seconds,
         events_per_second=training.events / training.seconds if training.seconds else None,
+        context=model.dimension or 1,
+        payoffs=training.payoffs,
+        features=features,
     )
 
 

@@ -132,8 +132,8 @@ def _advice(
     between = "" if ends is None else f" (95 % interval {ends[0]:.2f} to {ends[1]:.2f})"
     sentences = [
         f"Use {_listed(best)}: it earns {expected.relative_ctr:.2f} times as much as random "
-        f"articles {what}{between}, and exploring costs {best.exploration.clicks.value:.0f} {paid} "
-        "in 100,000 visits."
+        f"articles {what}{between}, and exploring {_cost(best.exploration.clicks.value)} {paid} in "
+        "100,000 visits."
     ]
     if not sure:
         sentences.append("No other value is surely worse: a longer log may tell them apart.")
@@ -152,6 +152,15 @@ def _advice(
             "it too."
         )
     return " ".join(sentences)
+
+
+def _cost(value: float) -> str:
+    """What it costs; where the learning bucket earned more, what it earns.
+
+    >>> _cost(120.4), _cost(-2016.0)
+    ('costs 120', 'earns 2016')
+    """
+    return f"{'earns' if round(value) < 0 else 'costs'} {abs(value):.0f}"
 
 
 def _listed(point: Point) -> str:

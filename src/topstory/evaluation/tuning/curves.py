@@ -71,6 +71,7 @@ class Tuning:
     points: tuple[Point, ...]
     learning_share: float = LEARNING_SHARE
     widened: tuple[str, ...] = ()  # parameters of which more values were tried than the default
+    scale: float = 1.0  # of payoffs, beside clicks
 
     @property
     def sizes(self) -> tuple[float, ...]:
@@ -120,7 +121,7 @@ class Tuning:
 
     @cached_property
     def _best(self) -> dict[float, Point]:
-        found = recommend([_tried(point, self.on) for point in self.points])
+        found = recommend([_tried(point, self.on) for point in self.points], self.scale)
         return {
             size: _cheapest(self.curve(size), found[self.policy, size], self.on)
             for size in self.sizes
@@ -156,6 +157,7 @@ def tuning_of(
     outcomes: Sequence[Outcome],
     learning_share: float = LEARNING_SHARE,
     widened: tuple[str, ...] = (),
+    scale: float = 1.0,
 ) -> Tuning:
     """The curves that outcomes make: those of one size and parameter are one point."""
     cells: dict[tuple[float, tuple[tuple[str, float], ...]], list[Outcome]] = {}
@@ -174,7 +176,7 @@ def tuning_of(
         )
         for (size, parameters), found in cells.items()
     ]
-    return Tuning(policy, on, tuple(points), learning_share, widened)
+    return Tuning(policy, on, tuple(points), learning_share, widened, scale)
 
 
 def _tried(point: Point, on: str) -> TriedPoint:

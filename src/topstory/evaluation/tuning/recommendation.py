@@ -8,7 +8,8 @@ The logarithm of a CTR is taken to be
 
 where the expected curve peaks at values that are good by default, and each of the other four parts
 is a smooth random function of the logarithms of ε or α and of the ridge, with a standard deviation
-that is a constant below. The noise is read from how far points are off their neighbours. Given the
+that is a constant below. (An α counts on the scale of payoffs: 10 among payoffs of 20 as 0.5 among
+clicks.) The noise is read from how far points are off their neighbours. Given the
 points, the best estimate of each curve is a weighted mean (a Gaussian process, or kriging): with
 little data it is the expected curve, with much it is the points themselves.
 
@@ -73,20 +74,27 @@ class Recommendation:
     at_edge: tuple[str, ...]  # parameters at the edge of what was tried: other values may be better
 
 
-def recommend(points: Sequence[TriedPoint]) -> dict[tuple[str, float], Recommendation]:
+def recommend(
+    points: Sequence[TriedPoint], scale: float = 1.0
+) -> dict[tuple[str, float], Recommendation]:
     """The parameters for every policy and size, read from all points together.
+
+    `scale`: how large payoffs are beside clicks (`topstory.evaluation.tuning.grids.payoff_scale`).
 
     >>> def tried(alpha, value):
     ...     return TriedPoint("ucb", 1.0, {"alpha": alpha}, value, 0.05**2, value)
     >>> found = recommend([tried(0.1, 1.46), tried(0.2, 1.51), tried(0.4, 1.50), tried(1.0, 1.52)])
     >>> found["ucb", 1.0].parameters
     {'alpha': 0.4}
+    >>> found = recommend([tried(2, 1.46), tried(4, 1.51), tried(8, 1.50), tried(20, 1.52)], 20.0)
+    >>> found["ucb", 1.0].parameters
+    {'alpha': 8}
     """
     found: dict[tuple[str, float], Recommendation] = {}
     for name in dict.fromkeys(map(_tuned, points)):
         family = [point for point in points if _tuned(point) == name]
-        values = _pooled(family, name, [point.value for point in family])
-        learning = _pooled(family, name, [point.learning for point in family])
+        values = _pooled(family, name, [point.value for point in family], scale)
+        learning = _pooled(family, name, [point.learning for point in family], scale)
         for cell in dict.fromkeys((point.policy, point.size) for point in family):
             own = [i for i, p in enumerate(family) if (p.policy, p.size) == cell]
             best = max(values[i] for i in own)
@@ -120,13 +128,18 @@ def _edges(chosen: TriedPoint, tried: Sequence[TriedPoint]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _pooled(points: Sequence[TriedPoint], name: str, measured: Sequence[float]) -> Floats:
+def _pooled(
+    points: Sequence[TriedPoint], name: str, measured: Sequence[float], scale: float
+) -> Floats:
     """(n,) the curves at their points, as all points together have them: logarithms."""
     with np.errstate(invalid="ignore", divide="ignore"):
         logs = np.log(np.asarray(measured, float))
     known = np.isfinite(logs)
-    x = np.log([max(point.parameters[name], 1e-4) for point in points])
     entries = [REGISTRY[point.policy] for point in points]
+    units = [1.0 if entry.tuned is None else scale**entry.tuned.scales for entry in entries]
+    x = np.log(
+        [max(p.parameters[name] / unit, 1e-4) for p, unit in zip(points, units, strict=True)]
+    )
     has_ridge = np.array(["ridge" in entry.model_parameters for entry in entries])
     from_prior = np.array([entry.from_prior for entry in entries])
     named_none = np.where(from_prior, OWN_RIDGE, PAPER_RIDGE)

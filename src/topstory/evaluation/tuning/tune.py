@@ -119,7 +119,8 @@ def tune(
             done += cost(outcome.run)
             if progress is not None:
                 progress(done, total)
-        tuning = tuning_of(policy, on, [outcomes[run] for run in runs], learning_share, widened)
+        found = [outcomes[run] for run in runs]
+        tuning = tuning_of(policy, on, found, learning_share, widened, scale)
         wider = _widened(tuning, tried, may_widen, scale) if rounds < MAX_WIDENINGS else {}
         if not wider:
             break

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from topstory.evaluation.comparison import BASELINE
 from topstory.policies.registry import REGISTRY, TUNED
 from topstory.report import Cell, Number, Row, Table1, published
+from topstory.report.records import finite
 from topstory.report.table1_formats import ADDED
 from topstory.studies.report.candidates import DEPLOYMENT, LEARNING, Candidate, Candidates, value
 from topstory.studies.report.days import spread
@@ -73,6 +74,7 @@ def _cell(candidate: Candidate, size: float, base: Candidate) -> Cell:
         true_deploy=candidate.truth(),
         true_learn=candidate.truth(LEARNING),
         day_sd=spread(candidate.days),
+        cost=finite(candidate.exploration.clicks.value),
     )
 
 

@@ -101,6 +101,15 @@ def test_the_total_and_the_cost_of_exploring_are_told_at_the_users_split(logs: P
     run(*arguments, "--learning-share", 2, status=2)
 
 
+def test_the_highest_in_total_is_named(logs: Path) -> None:
+    arguments = ("replay", logs / "uniform", "--policy", "egreedy,ucb", "--epsilon", 0.9)
+    report, printed = answer(*arguments), words(run(*arguments).stdout)
+    best = max(report["policies"], key=lambda each: each["exploration"]["shrunk_total"])
+    assert f"Highest in total: {best['paper']}." in printed
+    earned = best["deployment"]["shrunk_relative_ctr"]
+    assert f"it earns {earned:.3f}" in printed
+
+
 def test_what_paths_do_not_show_is_said(logs: Path) -> None:
     arguments = ("replay", logs / "uniform", "--policy", "ucb", "--alpha", 0.01)
     report = answer(*arguments, "--repeats", 3)

@@ -46,6 +46,10 @@ def test_it_writes_all_its_files_and_says_where_the_report_is(logs: Path, tmp_pa
     printed = run("study", out, *given(logs)).stdout
     assert f"Report: {out / 'report.html'}" in printed
     assert "ε-greedy" in printed
+    assert "total cost" in words(printed)
+    assert "Total: both buckets with 10 % of visits learning, at 100 %; cost: clicks in" in words(
+        printed
+    )
     names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     # Too few trials here for Figure 3: no article was chosen 100 times.
     figures = [f"figures/figure{n}.{kind}" for n in (2, 4, 5) for kind in ("html", "svg", "png")]

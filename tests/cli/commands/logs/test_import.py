@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from examples.news_site.export import write_export
-from rich.progress import Progress, TaskID
 from tests.cli.running import answer, run, words
 from tests.events.formats.obd.test_reader import FIXTURE
 
+from topstory.cli.output.progress import PlainLines
 from topstory.events.formats.obd.reader import OTHER_POSITION
 from topstory.events.formats.source_files import UNORDERED_FILES
 
@@ -62,20 +62,20 @@ def test_a_remark_on_a_file_has_no_line(tmp_path: Path) -> None:
     assert f"Kept 1 row: {UNORDERED_FILES}\n  first at {file}\n" in printed
 
 
-def test_the_bars_total_is_the_size_of_the_files_a_pattern_stands_for(
+def test_the_work_is_as_much_as_the_files_that_a_pattern_stands_for(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copy(file, tmp_path / "day2.txt")
-    totals: list[float | None] = []
+    seen: list[tuple[float, float]] = []
 
-    def add_task(bar: Progress, name: str, total: float | None = None) -> TaskID:
-        totals.append(total)
-        return TaskID(0)
+    def follow(lines: PlainLines, what: str, done: float, total: float) -> None:
+        seen.append((done, total))
 
-    monkeypatch.setattr(Progress, "add_task", add_task)
-    monkeypatch.setattr(Progress, "advance", lambda bar, task, more: None)
+    monkeypatch.setattr(PlainLines, "follow", follow)
     run("import", "r6b", tmp_path / "day*.txt", tmp_path / "log")
-    assert totals == [2 * file.stat().st_size]
+    size = 2 * file.stat().st_size
+    assert seen[-1] == (size, size)
+    assert {total for _, total in seen} == {size}
 
 
 def test_failures_are_one_sentence_and_leave_nothing(file: Path, tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from examples.news_site.export import write_export
 from tests.events.formats.mapped.test_mapped import ROWS, write
 
+from topstory.events import EventLog
 from topstory.events.formats.importing import import_log
 from topstory.events.formats.mapped.suggestion import suggest_mapping
 
@@ -58,10 +62,90 @@ def test_a_file_without_rows_has_no_mapping(tmp_path: Path) -> None:
 
 def test_decimal_commas_and_ids_are_told(tmp_path: Path) -> None:
     file = tmp_path / "events.csv"
-    rows = [f"{i};{i % 7}.00{i % 10},5{i % 9};{i % 2}" for i in range(300)]
-    file.write_text("\n".join(["id;price;clicked", *rows]) + "\n")
+    rows = [f"{i};{i};{i % 7}.00{i % 10},5{i % 9};{i % 2}" for i in range(300)]
+    file.write_text("\n".join(["id;basket_id;price;clicked", *rows]) + "\n")
     text = suggest_mapping("csv", file)
     found = tomllib.loads(text)
-    assert found["decimal"] == ","
+    assert (found["decimal"], found["event"]) == (",", "id")
     assert found["user"] == {"price": "number"}
-    assert '# id = "number"  # 300 different values in the first rows: an id?' in text
+    assert '# basket_id = "number"  # 300 different values in the first rows: an id?' in text
+
+
+def shop(folder: Path, rows: int = 400) -> tuple[Path, Path]:
+    """A shop's files, with names that say nothing, and times and numbers as Germans write them."""
+    goods = [f"P-{i}" for i in range(9)]
+    articles = ["Nr;Gruppe;Preis;seit"]
+    articles += [
+        f"{good};{'ab'[i % 2]};{i},5{i};0{i + 1}.03.2026 08:30" for i, good in enumerate(goods)
+    ]
+    (folder / "waren.csv").write_text("\n".join(articles) + "\n")
+    lines, begin = ["A;B;C;D;E;F;Vorjahresumsatz;Klick;Umsatz"], datetime(2026, 2, 1, tzinfo=UTC)
+    for i in range(rows):
+        offered = [goods[(i + k) % 9] for k in range(4)]
+        bought = i % 5 == 0
+        lines.append(
+            f"{begin + timedelta(minutes=30 * i):%d.%m.%Y %H:%M:%S};{offered[i % 4]};"
+            f"{'|'.join(offered)};0,{i % 7}5;{'ja' if i % 3 else 'nein'};{i % 11};"
+            f"{i % 90},{i % 10}0;{int(bought)};{'1.234,50' if bought else ''}"
+        )
+    (folder / "ereignisse.csv").write_text("\n".join(lines) + "\n")
+    return folder / "ereignisse.csv", folder / "waren.csv"
+
+
+def test_parts_are_told_by_what_columns_hold(tmp_path: Path) -> None:
+    """A list and its member, days first, articles' ids, and what is there once it was paid."""
+    events, articles = shop(tmp_path)
+    text = suggest_mapping("csv", events, articles)
+    found = tomllib.loads(text)
+    assert found["timestamp"] == {"column": "A", "format": "%d.%m.%Y %H:%M:%S"}
+    assert (found["shown"], found["candidates"], found["payoff"]) == ("B", "C", "Klick")
+    assert found["user"] == {"D": "number", "E": "boolean", "F": "number"}
+    for column in ("Umsatz", "Vorjahresumsatz"):
+        assert f'# {column} = "number"  # known only after the fact?' in text
+    assert found["article"]["seit"] == {"kind": "date", "format": "%d.%m.%Y %H:%M"}
+    assert '# from = { column = "seit", format = "%d.%m.%Y %H:%M" }' in text
+    (tmp_path / "m.toml").write_text(text)
+    report = import_log("csv", events, tmp_path / "log", map=tmp_path / "m.toml")
+    assert (report.events, report.noted) == (400, {})
+    without = tmp_path / "without.csv"  # the list: then the articles file tells what was shown
+    without.write_text(
+        "\n".join(";".join(row.split(";")[:2]) for row in events.read_text().splitlines()) + "\n"
+    )
+    assert tomllib.loads(suggest_mapping("csv", without, articles))["shown"] == "B"
+
+
+def test_a_click_is_the_payoff_and_not_what_a_customer_spent_before(tmp_path: Path) -> None:
+    rows: list[dict[str, dict[str, Any]]] = [
+        {
+            "customer": {"id": i % 50, "revenue": 10.5 + i % 30},
+            "shown": {"id": f"a{i % 5}", "p": 0.2},
+            "outcome": {"revenue": 9.5 if i % 7 == 0 else None, "clicked": i % 3 == 0},
+        }
+        for i in range(200)
+    ]
+    file = tmp_path / "events.jsonl"
+    file.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
+    text = suggest_mapping("jsonl", file)
+    found = tomllib.loads(text)
+    assert (found["payoff"], found["propensity"]) == ("outcome.clicked", "shown.p")
+    assert found["user"] == {"customer.revenue": "number"}
+    assert '# "outcome.revenue" = "number"  # known only after the fact?' in text
+    unclicked = [row | {"outcome": {"revenue": row["outcome"]["revenue"]}} for row in rows]
+    file.write_text("\n".join(json.dumps(row) for row in unclicked) + "\n")
+    assert tomllib.loads(suggest_mapping("jsonl", file))["payoff"] == "outcome.revenue"
+
+
+def test_articles_may_be_written_with_other_decimals_than_events(tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text(
+        "ts,item,offered,clicked,age\n" + "2026-02-01,a,a|b,1,31.5\n2026-02-02,b,a|b,0,12.25\n" * 20
+    )
+    (tmp_path / "items.csv").write_text("item_id;price\na;1.234,50\nb;7,25\n")
+    text = suggest_mapping("csv", tmp_path / "events.csv", tmp_path / "items.csv")
+    assert tomllib.loads(text)["articles"]["decimal"] == ","
+    (tmp_path / "m.toml").write_text(text)
+    import_log("csv", tmp_path / "events.csv", tmp_path / "log", map=tmp_path / "m.toml")
+    log = EventLog.read(tmp_path / "log")
+    assert log.profiles is not None
+    assert log.article_profiles is not None
+    assert log.article_profiles.column("price").to_pylist() == [1234.5, 7.25]
+    assert set(log.profiles.column("age").to_pylist()) == {31.5, 12.25}

@@ -50,7 +50,7 @@ def choose(
     from topstory.cli.output.choice_table import show_choice
     from topstory.cli.output.consoles import print_json, stderr_console, stdout_console
     from topstory.cli.output.progress import work_bar
-    from topstory.cli.output.warnings import printed_warnings
+    from topstory.cli.output.warnings import printed_warnings, warn_if_raw
     from topstory.cli.reports.choose import choice_report
     from topstory.files import replaced_file
 
@@ -61,6 +61,8 @@ def choose(
         names = [name for text in policy for name in parse_names(text) or ()]
     events = ts.EventLog.read(log)
     console = stderr_console()
+    if names is None:
+        warn_if_raw(log, console)
     with printed_warnings(console) as warnings, work_bar(console, "reading", events=True) as follow:
         found = ts.choose(
             events,

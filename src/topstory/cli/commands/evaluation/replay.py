@@ -103,6 +103,7 @@ def replay(
     from topstory.evaluation.assignment import unused_parameters
     from topstory.evaluation.comparison import LOGGED
     from topstory.evaluation.replays.delay import parse_duration
+    from topstory.evaluation.replays.run import TOTAL
 
     policies = parse_policies(policy, numbers, seed)
     try:
@@ -157,7 +158,7 @@ def replay(
     if save is not None:
         best = max(
             (name for name in found.runs if name in TUNABLE),
-            key=lambda name: found.earned(name).value,
+            key=lambda name: found.earned(name, TOTAL).value,
         )
         own = {key: value for key, value in numbers.items() if value is not None}
         own = {key: value for key, value in own.items() if not unused_parameters([best], [key])}

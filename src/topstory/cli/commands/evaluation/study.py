@@ -186,6 +186,7 @@ def study(
         replays=len(found.tuned) + len(found.evaluated),
         seconds=found.seconds,
         saved=None if save is None else _saved(save, found, logs, seed),
+        learning_share=learning_share,
     )
     if json:
         print_json(record)
@@ -235,21 +236,29 @@ def _resumable() -> Iterator[None]:
 
 def _show(report: "StudyReport", binary: bool) -> None:
     from topstory.cli.output.consoles import stdout_console
+    from topstory.cli.output.numbers import number
     from topstory.cli.output.saving import saved_line
     from topstory.cli.output.tables import plain_table
-    from topstory.cli.output.words import mean_payoff
+    from topstory.cli.output.words import mean_payoff, paid_units
     from topstory.report.wording import share
 
     console = stdout_console()
     table = plain_table(
         f"deployment {mean_payoff(binary)}, lift",
         *(share(size) for size in report.table.sizes),
+        *("total", "cost"),
         title="Relative to random",
     )
     for row in report.table.rows:
-        table.add_row(row.name, *map(_cell, row.cells))
+        most = max(row.cells, key=lambda cell: cell.size)
+        table.add_row(row.name, *map(_cell, row.cells), number(most.total, 2), number(most.cost, 0))
     console.print(table)
     notes = "Lift over ε-greedy; dim: not significant among all that were compared."
+    notes += (
+        f" Total: both buckets with {share(report.learning_share)} of visits learning, at "
+        f"{share(max(report.table.sizes))}; cost: {paid_units(binary)} in 100,000 visits that "
+        "exploring loses there."
+    )
     if any(cell.true_deploy is not None for row in report.table.rows for cell in row.cells):
         notes += " In brackets: the simulator's truth."
     console.print(notes, style="dim", soft_wrap=True)

@@ -126,7 +126,8 @@ def train(
             progress=follow,
         )
     training.policy.save(out)
-    report = train_report(str(log), str(out), name, weights, training)
+    model = None if features is None else str(features)
+    report = train_report(str(log), str(out), name, weights, training, model)
     if json:
         print_json(report)
     else:

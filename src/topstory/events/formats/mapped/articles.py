@@ -111,11 +111,12 @@ class Articles:
 
     def _described(self, rows: pa.Table, path: Path, faults: Faults) -> pa.Table:
         columns = {}
-        fields = self._mapping.article
+        fields, spec = self._mapping.article, self._mapping.articles
+        decimal = (spec and spec.decimal) or self._mapping.decimal
         for name, field in fields.items():
             column = rows.column(field.column).combine_chunks()
             if field.kind == "number":
-                column = pointed(column, self._mapping.decimal)
+                column = pointed(column, decimal)
             columns[name], unreadable = typed_field(column, field, self._mapping.missing)
             if unreadable.any():
                 remark = f"article field {name!r} is not a {field.kind} here: taken as missing"

@@ -25,8 +25,9 @@ from topstory.events.formats.tabular.arrow_columns import (
 )
 from topstory.events.formats.tabular.text_columns import plain_numbers
 
-_YES = {"true", "t", "yes", "y", "1", "1.0"}
-_NO = {"false", "f", "no", "n", "0", "0.0"}
+_YES = {"true", "t", "yes", "y", "1", "1.0", "ja", "wahr", "oui", "vrai", "sí", "si", "sim"}
+_NO = {"false", "f", "no", "n", "0", "0.0", "nein", "falsch", "non", "faux", "não", "nao", "nee"}
+_GROUPED = r"^\s*[+-]?(\d{1,3}(\.\d{3})+|\d*)(,\d*)?([eE][+-]?\d+)?\s*$"  # 1.234,50
 
 
 class Texts(NamedTuple):
@@ -115,14 +116,20 @@ def _without_points(column: Column) -> Column:
 def pointed(column: Column, decimal: str) -> Column:
     """Numbers in texts with a decimal point, where an export has a comma: 1.234,50 is 1234.50.
 
-    >>> pointed(pa.array([b"1.234,50", b"7"]), ",").to_pylist()
-    ['1234.50', '7']
+    A point that stands between no thousands makes it no number: 12.50 is not 1250.
+
+    >>> pointed(pa.array([b"1.234,50", b"7", b"12.50"]), ",").to_pylist()
+    ['1234.50', '7', '12.50?']
     """
     plain = as_strings(column) if decimal == "," else None
     if plain is None:
         return column
-    whole: Column = pc.replace_substring(plain, ".", "")
-    return pc.replace_substring(whole, ",", ".")
+    whole: Column = pc.replace_substring(pc.replace_substring(plain, ".", ""), ",", ".")
+    grouped: Column = pc.match_substring_regex(plain, _GROUPED)
+    odd = pc.and_(pc.match_substring(plain, "."), pc.invert(grouped))
+    if not pc.any(odd, min_count=0).as_py():
+        return whole
+    return pc.if_else(odd, pc.binary_join_element_wise(plain, "?", ""), whole)
 
 
 def numbers(column: Column, missing: Collection[str] = ()) -> npt.NDArray[np.float64]:
@@ -160,6 +167,15 @@ def _truths(column: Column, missing: Collection[str]) -> npt.NDArray[np.float64]
         return numbers(column, missing)
     codes, values = texts(column, missing)
     return numbers(pa.array(values, pa.string()))[codes]
+
+
+def is_truths(words: Collection[str]) -> bool:
+    """Whether all of these, in small letters, say true or false.
+
+    >>> is_truths({"ja", "nein"}), is_truths({"yes", "maybe"})
+    (True, False)
+    """
+    return all(word in _YES or word in _NO for word in words)
 
 
 def _is_number(text: str) -> bool:

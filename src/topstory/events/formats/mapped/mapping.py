@@ -52,6 +52,7 @@ class ArticlesFile(
     from_: TimeColumn | None = None
     until: TimeColumn | None = None
     live_hours: float | None = None  # how long an article without `until` is live
+    decimal: Literal[".", ","] | None = None  # of its numbers; None: as in the events
 
 
 class ColumnMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

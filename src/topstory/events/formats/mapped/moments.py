@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -23,6 +24,9 @@ from topstory.events.formats.tabular.arrow_columns import (
 )
 
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+# As exports write days, where they do not write ISO; with times and without.
+_DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d.%m.%y")
+PATTERNS = tuple(f"{day}{time}" for day in _DAYS for time in (" %H:%M:%S", " %H:%M", ""))
 # Seconds reach this in the year 5138; fewer milliseconds are before March 1973.
 _NOT_SECONDS = 1e11
 
@@ -118,6 +122,21 @@ def _one(text: str | None, format: str) -> int:
         return parse_time(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except OverflowError:
         return INVALID_TIME
+
+
+def usual_pattern(values: Sequence[str]) -> str | None:
+    """The pattern by which nearly all of these are times; None if there is none.
+
+    Where day and month could be either, the day is first.
+
+    >>> usual_pattern(["31.12.2025 23:59", "01.02.2026 08:00"]), usual_pattern(["5.2026"])
+    ('%d.%m.%Y %H:%M', None)
+    """
+    column = pa.array(values, pa.string())
+    for pattern in PATTERNS:
+        if (_by_pattern(column, pattern) != INVALID_TIME).sum() > 0.9 * len(values):
+            return pattern
+    return None
 
 
 def is_moment(text: str) -> bool:

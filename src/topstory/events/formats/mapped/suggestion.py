@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from topstory.events.formats.faults import Faults
 from topstory.events.formats.mapped.articles import read_table
-from topstory.events.formats.mapped.fields import numbers, split_list, texts
+from topstory.events.formats.mapped.fields import is_truths, numbers, split_list, texts
 from topstory.events.formats.mapped.mapping import MISSING
-from topstory.events.formats.mapped.moments import is_moment
+from topstory.events.formats.mapped.moments import is_moment, usual_pattern
 from topstory.events.formats.mapped.reader import FORMATS
+from topstory.events.formats.mapped.roles import ColumnFacts, Roles, find_roles
 from topstory.events.formats.tabular.csv_tables import csv_tables
 from topstory.events.formats.tabular.json_tables import json_tables
 from topstory.events.formats.tabular.parquet_tables import parquet_tables
@@ -26,28 +27,6 @@ TEXT_WORDS = 3  # words of a usual value, from which on it is text
 SEPARATORS = "|;,"
 _COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")  # 1.234,50
 
-_ROLES = {  # what columns are usually called; the first that fits
-    "timestamp": r"time(stamp)?$|_time$|_at$|^ts$|^date(time)?$|^when$",
-    "event": r"^(event|impression|request|exposure)_?id$|^uuid$",
-    "visitor": r"^(user|visitor|customer|client|session|account|cookie|device)([_.]?id)?$",
-    "candidates": r"candidate|^pool|options?$|offered|slate|eligible",
-    "shown": r"shown|displayed|served|recommended|^(article|item|content|story|offer)(_?id)?$",
-    "payoff": r"^(is_)?click(s|ed)?$|reward|payoff|conver(t|sion)|purchase|revenue|outcome|label",
-    "propensity": r"propensit|prob(ability)?$|pscore",
-}
-
-
-class ColumnFacts(NamedTuple):
-    """What the first rows tell of a column."""
-
-    name: str
-    kind: str  # as a field of a profile
-    distinct: int
-    missing: float  # share
-    examples: tuple[str, ...]
-    separator: str = "|"
-    decimal: str = "."
-
 
 def suggest_mapping(format: str, path: Path, articles: Path | None = None) -> str:
     """A mapping as TOML, with a comment for every guess; somebody should read it before use."""
@@ -55,11 +34,14 @@ def suggest_mapping(format: str, path: Path, articles: Path | None = None) -> st
         raise ValueError(f"a mapping is for {', '.join(FORMATS)}, not for {format}")
     columns = _first_rows(format, path)
     facts = [column_facts(name, column) for name, column in columns.items()]
-    listed = None
+    listed, ids = None, list[str]()
     if articles is not None:
         table = read_table(articles, Faults())
         listed = [column_facts(n, table.column(n).combine_chunks()) for n in table.column_names]
-    return "\n".join(_lines(format, path, facts, articles, listed)) + "\n"
+        _, values = texts(table.column(_key(listed).name).combine_chunks(), MISSING)
+        ids = [value for value in values if value is not None]
+    roles = find_roles(facts, columns, ids)
+    return "\n".join(_lines(format, path, facts, roles, articles, listed)) + "\n"
 
 
 def column_facts(name: str, column: Any) -> ColumnFacts:
@@ -67,7 +49,7 @@ def column_facts(name: str, column: Any) -> ColumnFacts:
 
     >>> column_facts("is_new", pa.array(["yes", "no", "", "yes"]))
     ColumnFacts(name='is_new', kind='boolean', distinct=2, missing=0.25, \
-examples=('yes', 'no'), separator='|', decimal='.')
+examples=('yes', 'no'), separator='|', decimal='.', format='auto')
     """
     rows = max(len(column), 1)
     kind = column.type
@@ -83,15 +65,16 @@ examples=('yes', 'no'), separator='|', decimal='.')
     if not given:
         return facts
     words = {value.lower() for value in known}
-    if pa.types.is_boolean(kind) or words <= {"true", "false", "yes", "no", "t", "f", "y", "n"}:
-        return facts._replace(kind="boolean")
-    if words <= {"0", "1"}:
+    if pa.types.is_boolean(kind) or is_truths(words):
         return facts._replace(kind="boolean")
     if sum(map(is_moment, known[:50])) > 0.9 * len(known[:50]):
         return facts._replace(kind="date")
     found = numbers(pa.array(known))
     if (found == found).mean() > 0.9:
         return facts._replace(kind="number")
+    pattern = usual_pattern(known[:50])
+    if pattern is not None:
+        return facts._replace(kind="date", format=pattern)
     if sum(bool(_COMMA.fullmatch(value)) for value in known) > 0.9 * len(known):
         return facts._replace(kind="number", decimal=",")
     separator = _separator(given)
@@ -128,37 +111,15 @@ def _first_rows(format: str, path: Path) -> dict[str, Any]:
     raise ValueError(f"{path}: there are no rows in it to make a mapping from")
 
 
-def _roles(facts: Sequence[ColumnFacts]) -> dict[str, ColumnFacts]:
-    """Which column plays which part: by its name, and by what it holds."""
-    free = {each.name: each for each in facts}
-    fits: dict[str, Callable[[ColumnFacts], bool]] = {
-        "timestamp": lambda each: each.kind == "date",
-        "candidates": lambda each: each.kind == "categories",
-        "payoff": lambda each: each.kind in ("boolean", "number"),
-        "propensity": lambda each: each.kind == "number",
-    }
-    roles = {}
-    for role, pattern in _ROLES.items():
-        for each in list(free.values()):
-            fit = fits.get(role)
-            if re.search(pattern, each.name, re.I) and (fit is None or fit(each)):
-                roles[role] = free.pop(each.name)
-                break
-    if "timestamp" not in roles:
-        dated = [each for each in free.values() if each.kind == "date"]
-        if dated:
-            roles["timestamp"] = free.pop(dated[0].name)
-    return roles
-
-
 def _lines(
     format: str,
     path: Path,
     facts: list[ColumnFacts],
+    found: Roles,
     articles: Path | None,
     listed: list[ColumnFacts] | None,
 ) -> Iterator[str]:
-    roles = _roles(facts)
+    roles = found.by_part
     yield f"# A mapping for {path.name}, guessed from its first rows. Check every line, then run:"
     yield f"#   topstory import {format} {path} logs/ --map THIS_FILE"
     yield ""
@@ -174,6 +135,8 @@ def _lines(
         each = roles.get(role)
         if each is None:
             yield f'# {role} = "…"  # {about}'
+        elif role == "timestamp" and each.format != "auto":
+            yield f"{role} = {_time(each)}  # when{_examples(each)}"
         elif role == "candidates" and each.separator != "|":
             value = f'{{ column = {_text(each.name)}, separator = "{each.separator}" }}'
             yield f"{role} = {value}  # {about}"
@@ -182,19 +145,29 @@ def _lines(
     paid = roles.get("payoff")
     if paid is not None and paid.missing > 0:
         yield f"missing_payoff = 0  # {paid.missing:.0%} of {paid.name} is missing: no payoff?"
-    if any(each.decimal == "," for each in (*facts, *(listed or ()))):
+    if _has_commas(facts):
         yield 'decimal = ","  # 1.234,50 is read as 1234.5'
     yield ""
     yield "[user]  # fields of the profile: category, categories, number, boolean, date or text"
     taken = {each.name for each in roles.values()}
     rest = [each for each in facts if each.name not in taken]
     for each in rest:
-        yield from _field(each, after_the_fact=_is_outcome(each.name))
+        yield from _field(each, after_the_fact=each.name in found.outcomes)
     yield ""
-    yield from _articles(articles, listed)
+    yield from _articles(articles, listed, _has_commas(facts))
 
 
-def _articles(path: Path | None, listed: list[ColumnFacts] | None) -> Iterator[str]:
+def _has_commas(facts: Sequence[ColumnFacts]) -> bool:
+    return any(each.decimal == "," for each in facts)
+
+
+def _key(listed: Sequence[ColumnFacts]) -> ColumnFacts:
+    """The column of an articles file that has the ids."""
+    called = r"(^|[_.])(id|nr)$|^(article|item|product|artikel|produkt)([_.-]?(id|nr))?$"
+    return next((each for each in listed if re.search(called, each.name, re.I)), listed[0])
+
+
+def _articles(path: Path | None, listed: list[ColumnFacts] | None, commas: bool) -> Iterator[str]:
     if path is None or listed is None:
         yield "# [articles]"
         yield '# file = "articles.csv"  # beside this mapping; .csv, .jsonl or .parquet'
@@ -204,17 +177,18 @@ def _articles(path: Path | None, listed: list[ColumnFacts] | None) -> Iterator[s
         yield ""
         yield "# [article]  # fields of an article's profile"
         return
-    ids = [each for each in listed if re.search(r"(^|_)id$|^article$|^item$", each.name, re.I)]
-    key = ids[0] if ids else listed[0]
+    key = _key(listed)
     yield "[articles]"
     yield f"file = {_text(str(path))}  # from the folder of this mapping on"
     yield f"id = {_text(key.name)}"
     dates = [each for each in listed if each.kind == "date"]
     mark = "# "  # only where candidates are not listed
+    if _has_commas(listed) != commas:
+        yield f'decimal = "{"," if _has_commas(listed) else "."}"  # other than in the events'
     if dates:
-        yield f"{mark}from = {_text(dates[0].name)}  # instead of candidates: what was live then"
+        yield f"{mark}from = {_time(dates[0])}  # instead of candidates: what was live then"
     if len(dates) > 1:
-        yield f"{mark}until = {_text(dates[1].name)}"
+        yield f"{mark}until = {_time(dates[1])}"
     yield ""
     yield "[article]"
     for each in listed:
@@ -222,15 +196,10 @@ def _articles(path: Path | None, listed: list[ColumnFacts] | None) -> Iterator[s
             yield from _field(each)
 
 
-def _is_outcome(name: str) -> bool:
-    """Whether a column is known only after the article was shown."""
-    return bool(re.search(r"click|dwell|read|convert|purchase|revenue|scroll", name, re.I))
-
-
 def _field(each: ColumnFacts, after_the_fact: bool = False) -> Iterator[str]:
     why = ""
     if after_the_fact:
-        why = "known only after the fact: it must not be a feature"
+        why = "known only after the fact? then it must not be a feature"
     elif not each.examples:
         why = "no value in the first rows"
     elif each.distinct > MAX_CATEGORIES and (
@@ -240,10 +209,19 @@ def _field(each: ColumnFacts, after_the_fact: bool = False) -> Iterator[str]:
     value = f'"{each.kind}"'
     if each.kind == "categories" and each.separator != "|":
         value = f'{{ kind = "categories", separator = "{each.separator}" }}'
+    if each.kind == "date" and each.format != "auto":
+        value = f'{{ kind = "date", format = {_text(each.format)} }}'
     comment = why or f"{_examples(each)[2:]}"
     lacking = f"; {each.missing:.0%} missing" if each.missing and not why else ""
     name = each.name if re.fullmatch(r"[A-Za-z0-9_-]+", each.name) else _text(each.name)
     yield f"{'# ' if why else ''}{name} = {value}  # {comment}{lacking}"
+
+
+def _time(each: ColumnFacts) -> str:
+    """A column of times, with its format if that must be said."""
+    if each.format == "auto":
+        return _text(each.name)
+    return f"{{ column = {_text(each.name)}, format = {_text(each.format)} }}"
 
 
 def _examples(each: ColumnFacts) -> str:
