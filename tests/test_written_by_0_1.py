@@ -134,7 +134,8 @@ def _facts_of_0_1(article: Any) -> Any:
     """An article as JSON, without the facts that came later, which are empty here."""
     found = msgspec.json.decode(msgspec.json.encode(article))
     assert found["facts"][FACTS:] == ["", "", None, None]
-    del found["added"]
+    assert not found["earlier"]
+    del found["added"], found["earlier"]
     return {**found, "facts": found["facts"][:FACTS]}
 
 

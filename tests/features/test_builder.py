@@ -230,7 +230,7 @@ def test_a_file_that_is_no_builder_of_this_version_is_refused(tmp_path: Path) ->
     little_builder().save(path)
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b'"version":"3"', b'"version":"9"'))
-    with pytest.raises(ValueError, match="feature model format 9, but this topstory reads up to 3"):
+    with pytest.raises(ValueError, match="feature model format 9, but this topstory reads up to 4"):
         ts.FeatureBuilder.load(path)
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(ValueError, match="the checksum does not match"):

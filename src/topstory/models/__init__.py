@@ -3,7 +3,7 @@
 from topstory.models.context_free import ContextFree as ContextFree
 from topstory.models.disjoint import DisjointLinear as DisjointLinear
 from topstory.models.hindsight import Hindsight as Hindsight
-from topstory.models.hybrid import HybridLinear as HybridLinear
+from topstory.models.hybrid.model import HybridLinear as HybridLinear
 from topstory.models.input_range import NotFiniteError as NotFiniteError
 from topstory.models.input_range import ScaleError as ScaleError
 from topstory.models.logistic.disjoint import LogisticDisjoint as LogisticDisjoint

@@ -103,7 +103,7 @@ _MODELS = (
     ),
     ModelEntry(
         "hybrid",
-        "topstory.models.hybrid:HybridLinear",
+        "topstory.models.hybrid.model:HybridLinear",
         "#d1477a",
         panel="hybrid",
         parameters=(

@@ -8,7 +8,7 @@ from topstory.engines import Engine
 from topstory.engines import engine as named_engine
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
-from topstory.models.hybrid import HybridLinear
+from topstory.models.hybrid.model import HybridLinear
 from topstory.models.model import Model
 from topstory.models.priors.sums import ArticleSums
 from topstory.policies.additivity import absorb

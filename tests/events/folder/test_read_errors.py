@@ -98,9 +98,9 @@ def floats(values: list[float | None]) -> Any:
             r"log.json: format is 'other', not 'topstory-log'",
         ),
         (
-            change_contents(version=3),
+            change_contents(version=4),
             ValueError,
-            r"log.json: the log has format version 3, but this topstory reads up to version 2",
+            r"log.json: the log has format version 4, but this topstory reads up to version 3",
         ),
         (change_contents(events="many"), ValueError, r"log.json: damaged: Expected `int`"),
         (

@@ -20,15 +20,15 @@ from topstory.serving.fleet.learner.candidate import (
     LOOK_SECONDS,
     OTHERS_SILENT_SECONDS,
     SILENT_SECONDS,
+    Beat,
     LearnerCandidate,
-    SignOfLife,
     Silence,
 )
 from topstory.serving.fleet.learner.heartbeat import BEAT_SECONDS, Heartbeat
 from topstory.serving.journal.connect import journal_of
 from topstory.serving.journal.journal import JournalError, JournalLost, JournalOwned
 from topstory.serving.journal.postgres.journal import (
-    Claim,
+    Candidacy,
     PostgresJournal,
     waiting_connection,
 )
@@ -44,7 +44,7 @@ class Looks:
         self.now = 0.0
         self.silence = Silence(clock=lambda: self.now)
 
-    def until(self, end: float, sign: Callable[[float], SignOfLife], took: float = QUICK) -> bool:
+    def until(self, end: float, sign: Callable[[float], Beat], took: float = QUICK) -> bool:
         """Look again and again; whether the last look said that the learner is gone."""
         over = False
         while self.now < end and not over:
@@ -53,8 +53,8 @@ class Looks:
         return over
 
 
-def beating(now: float) -> SignOfLife:
-    return SignOfLife(1, 1 + int(now / BEAT_SECONDS), "renewed")
+def beating(now: float) -> Beat:
+    return Beat(1, 1 + int(now / BEAT_SECONDS), "renewed")
 
 
 def test_a_learner_that_lives_is_never_silent() -> None:
@@ -70,9 +70,9 @@ def test_a_silent_learner_is_replaced_after_little_more_than_a_second() -> None:
 
 def test_a_learner_without_a_heartbeat_has_time_to_write() -> None:
     looks = Looks()
-    assert looks.until(60.0, lambda _: SignOfLife(1, 0, "renewed"))
+    assert looks.until(60.0, lambda _: Beat(1, 0, "renewed"))
     assert OTHERS_SILENT_SECONDS <= looks.now <= OTHERS_SILENT_SECONDS + 2 * LOOK_SECONDS
-    assert not Looks().until(60.0, lambda _: SignOfLife(1, 0, None))  # of version 1: it gives none
+    assert not Looks().until(60.0, lambda _: Beat(1, 0, None))  # of version 1: it gives none
 
 
 def test_a_database_that_answers_slowly_makes_no_learner_look_dead() -> None:
@@ -104,12 +104,12 @@ def waiting(settings: Config) -> Iterator[list[PostgresJournal | None]]:
                 each.close()
 
 
-def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[SignOfLife]:
+def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[Beat]:
     """What candidates see at each look, from now on."""
-    seen: list[SignOfLife] = []
+    seen: list[Beat] = []
     heard = Silence.heard
 
-    def counted(self: Silence, sign: SignOfLife, took: float) -> bool:
+    def counted(self: Silence, sign: Beat, took: float) -> bool:
         seen.append(sign)
         return heard(self, sign, took)
 
@@ -209,7 +209,7 @@ def has_published(url: str) -> bool:
 def replacing(journal: PostgresJournal, url: str) -> PostgresJournal:
     """The journal, from an owner that lives: while it can, it makes its connection anew."""
     while True:
-        claim = Claim(waiting_connection(url, 0.5), silent=journal.epoch)
+        claim = Candidacy(waiting_connection(url, 0.5), silent=journal.epoch)
         with suppress(JournalOwned):
             return PostgresJournal(url, 0.5, claim=claim)
 

@@ -22,7 +22,11 @@ def browser() -> Iterator[Browser]:
 def paged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The demo's twenty articles, on the front page; and a pool that nobody visits."""
     folder = tmp_path_factory.mktemp("paged")
-    pools: dict[str, Any] = {"front": {}, "quiet": {}}
-    with Served(folder, demo=True, context=6, pools=pools, pages={"today": True}) as service:
+    changes: dict[str, Any] = {
+        "pools": {"front": {}, "quiet": {}},
+        "pages": {"today": True},
+        "limits": {"queue_seconds": 60.0},  # a busy machine refuses nobody
+    }
+    with Served(folder, demo=True, context=6, **changes) as service:
         yield service
     assert "Traceback" not in service.errors()

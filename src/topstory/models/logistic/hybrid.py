@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from topstory.kernels.compilation import Floats
-from topstory.models.hybrid import HybridLinear
+from topstory.models.hybrid.model import HybridLinear
 from topstory.models.logistic.model import RATE, LogisticModel, click_rate, plain_ridge
 
 

@@ -10,7 +10,7 @@ from topstory.kernels.models.disjoint import MAX_CONDITION
 from topstory.kernels.models.factored import FactoredHybrid, add_own, add_rows
 from topstory.kernels.models.general_hybrid import GeneralHybrid
 from topstory.kernels.models.hybrid import Hybrid
-from topstory.models.crossings import fill_fields, solve_fields
+from topstory.models.hybrid.crossings import fill_fields, solve_fields
 from topstory.models.priors.evidence import collapse, inverted
 from topstory.models.priors.sums import ArticleSums
 

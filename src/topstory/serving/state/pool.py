@@ -33,7 +33,7 @@ MAX_CHANGES = 100  # of the policy that are listed
 MAX_EARLIER = 64  # features of an article that payoffs may still be for; older ones count as these
 
 
-class Earlier(msgspec.Struct, frozen=True, array_like=True):
+class EarlierFeatures(msgspec.Struct, frozen=True, array_like=True):
     """Features that an article had, up to the record by which it was edited."""
 
     until: int
@@ -47,7 +47,7 @@ class Article(msgspec.Struct):
     since: int
     tally: Tally
     added: int = 0  # when; 0: in a snapshot of an earlier version
-    earlier: tuple[Earlier, ...] = ()  # the last features that its policy knew it with, in order
+    earlier: tuple[EarlierFeatures, ...] = ()  # the last ones, in order
 
     def features_then(self, version: int) -> tuple[float, ...] | None:
         """The features by which the state of this record scored it, unless it has them still."""
@@ -207,7 +207,7 @@ class Pool:
         if known is not None and before is not None:
             now = model.features_of(facts.id)
             if now is not None and not np.array_equal(before, now):
-                had = Earlier(number, tuple(before.tolist()))
+                had = EarlierFeatures(number, tuple(before.tolist()))
                 known.earlier = (*known.earlier, had)[-MAX_EARLIER:]
         if known is None:
             self.policy.model.see(self.dimension)

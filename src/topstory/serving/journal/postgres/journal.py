@@ -61,7 +61,7 @@ ON CONFLICT (pool) DO UPDATE SET number = excluded.number
 _RENEW = f"UPDATE meta SET renewed = clock_timestamp() WHERE {_MINE}"
 
 
-class Claim(NamedTuple):
+class Candidacy(NamedTuple):
     """What a candidate for a journal has in readiness."""
 
     connection: Connection  # as `waiting_connection` makes it
@@ -87,7 +87,7 @@ class PostgresJournal(sql.SqlJournal):
     head: Head
 
     def __init__(
-        self, url: str, lock_seconds: float = 1.0, own: bool = True, claim: Claim | None = None
+        self, url: str, lock_seconds: float = 1.0, own: bool = True, claim: Candidacy | None = None
     ) -> None:
         self._url, self._lock_seconds, self._own, self._claim = url, lock_seconds, own, claim
         self._writer: Connection | None = None
@@ -245,7 +245,7 @@ class PostgresJournal(sql.SqlJournal):
         self._writer = None
         claim, self._claim = self._claim, None
         if claim is None:
-            claim = Claim(waiting_connection(self._url, self._lock_seconds), None)
+            claim = Candidacy(waiting_connection(self._url, self._lock_seconds), None)
         connection = claim.connection
         try:
             self._take(connection, claim.silent)

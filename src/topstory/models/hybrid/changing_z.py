@@ -13,7 +13,7 @@ from topstory.kernels.compilation import Floats
 from topstory.kernels.event_features import Context, Featured, featured_scratch
 from topstory.kernels.models.factored import MAX_GENERAL_CONDITION, add_own
 from topstory.kernels.models.hybrid_forms import ACTIVE, CURRENT
-from topstory.models.crossings import Fields, row_of, with_event
+from topstory.models.hybrid.crossings import Fields, row_of, with_event
 from topstory.models.input_range import ScaleError
 from topstory.models.linear import LinearModel
 from topstory.models.model import finite_vector

@@ -19,8 +19,8 @@ from topstory.kernels.models.general_hybrid import GeneralHybrid
 from topstory.kernels.models.hybrid import IN_POOL, Hybrid
 from topstory.kernels.models.hybrid_forms import ACTIVE, CURRENT, UPDATES
 from topstory.kernels.models.model import refresh
-from topstory.models.changing_z import ChangingZ
-from topstory.models.crossings import (
+from topstory.models.hybrid.changing_z import ChangingZ
+from topstory.models.hybrid.crossings import (
     add_parts,
     crossed,
     fields_of,
