@@ -92,7 +92,7 @@ SLOW := tests/serving tests/deploy tests/engines tests/report tests/studies test
 	tests/evaluation/replays/test_precompilation.py tests/cli/commands/test_demo.py tests/cli/commands/service/test_promote.py
 
 quick: develop ## Run the tests that are quick, while you work
-	@$(BIN)/pytest -q -n 2 --dist worksteal $(SLOW:%=--ignore=%)
+	@$(BIN)/pytest -q -n 2 --dist worksteal -k 'not [ray]' $(SLOW:%=--ignore=%)
 
 study: develop ## Test what the paper found on minutes of simulated traffic
 	@$(BIN)/pytest -q -m long
