@@ -20,6 +20,7 @@ from topstory.events.quality.independence import (
     within_pools,
     within_segments,
 )
+from topstory.events.quality.pairs import from_pairs
 from topstory.events.quality.prediction import from_contexts
 from topstory.events.quality.uniformity import Uniformity
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from topstory.events.log import EventLog
 
 SIGNIFICANCE_LEVEL = 0.001  # of all tests together: a fair log fails once in a thousand
-SEQUENCE_LEVEL = SIGNIFICANCE_LEVEL / 7  # of one test of seven
+SEQUENCE_LEVEL = SIGNIFICANCE_LEVEL / 8  # of one test of eight
 MAX_APART = 64
 THINNED = "; the tests take 1 event in "
 
@@ -35,7 +36,7 @@ THINNED = "; the tests take 1 event in "
 class Check(msgspec.Struct, frozen=True):
     """One of the tests. A small adjusted p-value means not uniform."""
 
-    name: str  # articles, sequence, pools, time, segments, visitors or contexts
+    name: str  # articles, sequence, pools, time, segments, visitors, contexts or pairs
     events: int  # that were tested
     p_value: float | None  # None: not tested
     adjusted_p: float | None  # by Holm's method, over all tests
@@ -66,7 +67,7 @@ def randomness_checks(log: EventLog, found: Uniformity) -> tuple[Check, ...]:
     articles = Finding("articles", found.events, found.p_value, text)
     if found.not_tested is not None:
         articles = Finding("articles", 0, None, found.not_tested)
-    others = (within_pools, over_time, within_segments, by_visitor, from_contexts)
+    others = (within_pools, over_time, within_segments, by_visitor, from_contexts, from_pairs)
     return adjusted([articles, sequence, *(test(log) for test in others)])
 
 

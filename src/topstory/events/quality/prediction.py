@@ -34,6 +34,7 @@ MIN_EVENTS = 400
 MAX_ARTICLES = 2_000  # most shown; the others score 0
 MAX_FEATURES = 128  # most varied; with their squares twice as many
 CUT = 3.0  # standard deviations
+PRIOR_EVENTS = 10  # without any surplus, that an article's weights are drawn towards 0 by
 SPLIT = 0x243F6A88  # seeds the split in halves
 NAME = "contexts"
 
@@ -52,23 +53,46 @@ def from_contexts(log: EventLog) -> Finding:
     x = _features(log, rows)
     if not x.shape[1]:
         return Finding(NAME, 0, None, "all contexts are the same")
-    learn = np.random.default_rng(SPLIT).random(len(rows)) < 0.5
-    known, weights = _fit(log, rows[learn], x[learn])
-    total, variance, hits, chance = _score(log, rows[~learn], x[~learn], known, weights)
+    test = held_out(len(rows))
+    known, weights = _fit(log, rows[~test], x[~test])
+    total, variance, hits, chance = _score(log, rows[test], x[test], known, weights)
     if not variance > 0:
         return Finding(NAME, 0, None, "too few events of each article")
+    tested = int(test.sum())
+    text = (
+        f"a classifier predicts the article of {hits / tested:.2%} of {tested:,} held-out "
+        f"events, where chance gives {chance / tested:.2%}"
+    )
+    return Finding(NAME, tested, tail_of(total / np.sqrt(variance)), text)
+
+
+def held_out(events: int) -> npt.NDArray[np.bool_]:
+    """(n,) the half that a classifier is tested on, drawn at random."""
+    return np.random.default_rng(SPLIT).random(events) >= 0.5
+
+
+def tail_of(z: float) -> float:
+    """The probability that a standard normal number is larger.
+
+    >>> tail_of(0.0)
+    0.5
+    """
     from scipy.special import ndtr
 
-    held_out = int((~learn).sum())
-    text = (
-        f"a classifier predicts the article of {hits / held_out:.2%} of {held_out:,} held-out "
-        f"events, where chance gives {chance / held_out:.2%}"
-    )
-    return Finding(NAME, held_out, float(ndtr(-total / np.sqrt(variance))), text)
+    return float(ndtr(-z))
 
 
 def _features(log: EventLog, rows: Rows) -> npt.NDArray[np.float32]:
     """(n, up to 2 MAX_FEATURES) scaled, cut, and with the squares of those that are not binary."""
+    x = scaled_contexts(log, rows)
+    if isinstance(log.users, SparseContexts):
+        return x
+    ends = np.abs(np.abs(x) - np.abs(x).mean(axis=0)).max(axis=0, initial=0)
+    return np.concatenate((x, _scaled(x[:, ends > 1e-3] ** 2)), axis=1)
+
+
+def scaled_contexts(log: EventLog, rows: Rows) -> npt.NDArray[np.float32]:
+    """(n, up to MAX_FEATURES) the features that vary: scaled, and cut."""
     users = users_of(log, rows)
     if isinstance(users, SparseContexts):
         share = np.bincount(users.indices, minlength=users.dimension) / len(rows)
@@ -82,9 +106,7 @@ def _features(log: EventLog, rows: Rows) -> npt.NDArray[np.float32]:
         return _scaled(x)
     spread = users.std(axis=0, dtype=np.float64)
     chosen = np.sort(np.argsort(spread == 0, kind="stable")[:MAX_FEATURES])
-    x = _scaled(users[:, chosen])
-    ends = np.abs(np.abs(x) - np.abs(x).mean(axis=0)).max(axis=0, initial=0)
-    return np.concatenate((x, _scaled(x[:, ends > 1e-3] ** 2)), axis=1)
+    return _scaled(users[:, chosen])
 
 
 def _scaled(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -122,7 +144,7 @@ def _fit(log: EventLog, rows: Rows, x: npt.NDArray[np.float32]) -> tuple[Any, Fl
     covariance = np.cov(x, rowvar=False).reshape(x.shape[1], x.shape[1])
     ridge = covariance + 0.01 * np.eye(len(covariance))
     step = np.linalg.solve(ridge, gradient.T).T
-    return known, np.asarray(step / (expected[chosen] + 10)[:, None])
+    return known, np.asarray(step / (expected[chosen] + PRIOR_EVENTS)[:, None])
 
 
 def _ends(log: EventLog, pools: npt.NDArray[Any]) -> list[tuple[int, int]]:
