@@ -13,6 +13,7 @@ from topstory.events.columns.varying import VaryingNumbers, starts_of
 from topstory.events.quality import pairs, prediction
 from topstory.events.quality.checks import Check, adjusted, randomness_checks
 from topstory.events.quality.independence import Finding
+from topstory.events.quality.scaled_contexts import scaled_contexts, squares_of, that_vary
 
 TEN = [f"a{i}" for i in range(10)]
 
@@ -84,6 +85,21 @@ class TestPersonalised:
         on[:, -1] = True
         assert "contexts" in failed(logged(halves(on[:, 77]), sparse.csr_array(on.astype(float))))
 
+    @pytest.mark.parametrize("sparse", [False, True])
+    def test_by_one_feature_of_hundreds(self, sparse: bool) -> None:
+        from scipy.sparse import csr_array
+
+        random = np.random.default_rng(8)
+        numbers = random.normal(size=(8000, 300))
+        if sparse:
+            numbers = np.where(
+                random.random((8000, 300)) < [0.3] * 250 + [0.1] + [0.3] * 49, 1.0, 0.0
+            )
+        unlike = numbers[:, 250] > 0.5
+        users = np.column_stack([numbers, np.ones(8000)])
+        log = logged(halves(unlike), csr_array(users) if sparse else users)
+        assert "contexts" in failed(log)
+
     @pytest.mark.parametrize(
         ("events", "features", "share", "binary"),
         [
@@ -102,12 +118,11 @@ class TestPersonalised:
         """
         random = np.random.default_rng(features)
         numbers = random.normal(size=(events, features))
-        if binary:
-            numbers = (numbers > 0).astype(float)
-        differ = (numbers[:, 1] > 0) ^ (numbers[:, features // 2] > 0)
+        on = numbers > 0
+        differ = on[:, 1] ^ on[:, features // 2]
         fair = random.integers(10, size=events)
         shown = np.where(random.random(events) < share, halves(differ), fair)
-        log = logged(shown, np.column_stack([numbers, np.ones(events)]))
+        log = logged(shown, np.column_stack([on if binary else numbers, np.ones(events)]))
         assert "pairs" in failed(log)
         assert inspect(log).method == "none"
 
@@ -258,7 +273,9 @@ def test_holms_method_by_hand() -> None:
 def test_the_classifier_is_its_plain_transcription() -> None:
     log = fair(7)
     rows = np.arange(len(log))
-    x = prediction._features(log, rows)
+    users = np.asarray(log.users)
+    x = scaled_contexts(users, that_vary(users))
+    x = np.concatenate((x, squares_of(users, x)), axis=1)
     learn = np.random.default_rng(prediction.SPLIT).random(len(log)) < 0.5
     articles = len(log.article_ids)
     gradient, expected = np.zeros((articles, x.shape[1])), np.zeros(articles)
@@ -285,7 +302,8 @@ def test_the_classifier_is_its_plain_transcription() -> None:
 
 def test_the_classifier_of_pairs_is_its_plain_transcription() -> None:
     log = fair(7)
-    x = prediction.scaled_contexts(log, np.arange(len(log))).astype(float)
+    users = np.asarray(log.users)
+    x = scaled_contexts(users, that_vary(users)).astype(float)
     test = prediction.held_out(len(log))
     moment = sum(np.outer(u, u) for u in x) / len(x)
     gradient = {key: np.zeros_like(moment) for key in log.article_ids}

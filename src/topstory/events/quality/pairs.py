@@ -19,23 +19,23 @@ import numpy as np
 import numpy.typing as npt
 
 from topstory.events.columns.array_record import Floats
-from topstory.events.quality.independence import Finding, Rows, evenly_spaced
+from topstory.events.quality.independence import Finding, Rows, evenly_spaced, users_of
 from topstory.events.quality.prediction import (
-    CUT,
     MAX_ARTICLES,
     MAX_EVENTS,
-    MAX_FEATURES,
     MIN_EVENTS,
     PRIOR_EVENTS,
+    SPLIT,
     held_out,
-    scaled_contexts,
     tail_of,
 )
+from topstory.events.quality.scaled_contexts import CUT, scaled_contexts, that_vary
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog
 
 MAX_PRODUCTS = 1 << 33  # multiplications: half a second
+MAX_FEATURES = 256  # drawn at random if there are more
 MIN_PRODUCTS = 1 << 11  # what a member of a pool costs at least, as products
 NAME = "pairs"
 
@@ -51,7 +51,12 @@ def from_pairs(log: EventLog) -> Finding:
     rows = rows[evenly_spaced(len(rows), int(len(rows) * min(1.0, MAX_PRODUCTS / each / members)))]
     if len(rows) < MIN_EVENTS:
         return Finding(NAME, 0, None, f"fewer than {MIN_EVENTS} events with a choice")
-    x = scaled_contexts(log, rows)
+    users = users_of(log, rows)
+    columns = that_vary(users)
+    if len(columns) > MAX_FEATURES:
+        drawn = np.random.default_rng(SPLIT).choice(columns, MAX_FEATURES, replace=False)
+        columns = np.sort(drawn)
+    x = scaled_contexts(users, columns)
     if x.shape[1] < 2:
         return Finding(NAME, 0, None, "fewer than two features differ between contexts")
     test = held_out(len(rows))

@@ -10,30 +10,38 @@ W_a x. If articles are shown uniformly, then given all contexts and pools the sc
 has the pool's mean score as its mean, and their variance as its variance: so the sum of the
 differences, divided by its standard deviation, is normal, whatever W is.
 
-x holds the context's features and their squares, so that users in the middle count too. Features
-are scaled, and cut at three standard deviations, so that no event decides alone.
+x holds the context's features and their squares, so that users in the middle count too; of many
+features those whose gradient is largest. They are scaled, and cut at three standard deviations, so
+that no event decides alone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from topstory.events.columns.array_record import Floats, blocks
-from topstory.events.columns.contexts import SparseContexts
+from topstory.events.columns.contexts import Contexts
 from topstory.events.quality.independence import Finding, Rows, evenly_spaced, users_of
+from topstory.events.quality.scaled_contexts import (
+    MAX_CANDIDATES,
+    Scaled,
+    scaled_contexts,
+    squares_of,
+    that_vary,
+)
 
 if TYPE_CHECKING:
     from topstory.events.log import EventLog
 
 MAX_EVENTS = 200_000  # of a longer log, evenly spaced
+MAX_NUMBERS = 1 << 25  # features of all events
 MAX_PRODUCTS = 1 << 32  # multiplications of a context by an article's weights
 MIN_EVENTS = 400
 MAX_ARTICLES = 2_000  # most shown; the others score 0
-MAX_FEATURES = 128  # most varied; with their squares twice as many
-CUT = 3.0  # standard deviations
+MAX_FEATURES = 128  # that tell most; with their squares twice as many
 PRIOR_EVENTS = 10  # without any surplus, that an article's weights are drawn towards 0 by
 SPLIT = 0x243F6A88  # seeds the split in halves
 NAME = "contexts"
@@ -45,17 +53,19 @@ def from_contexts(log: EventLog) -> Finding:
         return Finding(NAME, 0, None, "contexts hold only the constant")
     features = 2 * min(log.dimension, MAX_FEATURES)
     articles = min(len(log.article_ids), MAX_ARTICLES)
-    most = min(MAX_EVENTS, MAX_PRODUCTS // (features * max(articles, 1)))
+    most = min(MAX_EVENTS, MAX_NUMBERS // min(log.dimension, MAX_CANDIDATES))
+    most = min(most, MAX_PRODUCTS // (features * max(articles, 1)))
     rows = evenly_spaced(len(log), most)
     rows = rows[log.pool_sizes[log.pool[rows]] > 1]
     if len(rows) < MIN_EVENTS:
         return Finding(NAME, 0, None, f"fewer than {MIN_EVENTS} events with a choice")
-    x = _features(log, rows)
+    test = held_out(len(rows))
+    surplus = _Surplus.of(log, rows[~test])
+    x = _features(users_of(log, rows), surplus, ~test)
     if not x.shape[1]:
         return Finding(NAME, 0, None, "all contexts are the same")
-    test = held_out(len(rows))
-    known, weights = _fit(log, rows[~test], x[~test])
-    total, variance, hits, chance = _score(log, rows[test], x[test], known, weights)
+    weights = surplus.weights(x[~test])
+    total, variance, hits, chance = _score(log, rows[test], x[test], surplus.known, weights)
     if not variance > 0:
         return Finding(NAME, 0, None, "too few events of each article")
     tested = int(test.sum())
@@ -82,69 +92,74 @@ def tail_of(z: float) -> float:
     return float(ndtr(-z))
 
 
-def _features(log: EventLog, rows: Rows) -> npt.NDArray[np.float32]:
-    """(n, up to 2 MAX_FEATURES) scaled, cut, and with the squares of those that are not binary."""
-    x = scaled_contexts(log, rows)
-    if isinstance(log.users, SparseContexts):
-        return x
-    ends = np.abs(np.abs(x) - np.abs(x).mean(axis=0)).max(axis=0, initial=0)
-    return np.concatenate((x, _scaled(x[:, ends > 1e-3] ** 2)), axis=1)
+def _features(users: Contexts, surplus: _Surplus, learn: npt.NDArray[np.bool_]) -> Scaled:
+    """(n, up to 2 MAX_FEATURES) with squares; of more, the features that tell most."""
+    columns = that_vary(users)
+    if len(columns) > MAX_FEATURES:
+        told = [_told(users, columns[i : i + 1], surplus, learn) for i in range(len(columns))]
+        columns = np.sort(columns[np.argsort(told, kind="stable")[-MAX_FEATURES:]])
+    x = scaled_contexts(users, columns)
+    return np.concatenate((x, squares_of(users, x)), axis=1)
 
 
-def scaled_contexts(log: EventLog, rows: Rows) -> npt.NDArray[np.float32]:
-    """(n, up to MAX_FEATURES) the features that vary: scaled, and cut."""
-    users = users_of(log, rows)
-    if isinstance(users, SparseContexts):
-        share = np.bincount(users.indices, minlength=users.dimension) / len(rows)
-        chosen = np.sort(np.argsort(-share * (1 - share), kind="stable")[:MAX_FEATURES])
-        column = np.full(users.dimension, -1)
-        column[chosen] = np.arange(len(chosen))
-        on = column[users.indices]
-        row = np.repeat(np.arange(len(rows)), np.diff(users.indptr))
-        x = np.zeros((len(rows), len(chosen)), np.float32)
-        x[row[on >= 0], on[on >= 0]] = 1
-        return _scaled(x)
-    spread = users.std(axis=0, dtype=np.float64)
-    chosen = np.sort(np.argsort(spread == 0, kind="stable")[:MAX_FEATURES])
-    return _scaled(users[:, chosen])
+def _told(
+    users: Contexts, column: npt.NDArray[np.intp], surplus: _Surplus, learn: npt.NDArray[np.bool_]
+) -> float:
+    x = scaled_contexts(users, column)
+    x = np.concatenate((x, squares_of(users, x)), axis=1)[learn]
+    squares = surplus.gradient(x) ** 2 / (surplus.expected + PRIOR_EVENTS)[:, np.newaxis]
+    return float(squares.sum(axis=0).max(initial=0))
 
 
-def _scaled(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    center, spread = x.mean(axis=0, dtype=np.float64), x.std(axis=0, dtype=np.float64)
-    varied = spread > 1e-6 * np.maximum(np.abs(center), 1e-30)
-    z = (x[:, varied] - center[varied]) / spread[varied]
-    return np.asarray(np.clip(z, -CUT, CUT), np.float32)
+class _Surplus(NamedTuple):
+    """What was shown of each article, less what was expected, event by event."""
 
+    known: Any  # (articles of the log,) the row of each article here, or -1
+    expected: Floats  # (articles,) impressions
+    seen: Any  # (articles, events) sparse: 1 where it was shown
+    listed: Any  # (articles, pools) sparse: 1/K where it is in the pool
+    served: Any  # (pools, events) sparse: 1
 
-def _fit(log: EventLog, rows: Rows, x: npt.NDArray[np.float32]) -> tuple[Any, Floats]:
-    """(A,) the column of each article, or -1; and (columns, features) weights."""
-    from scipy.sparse import csr_array
+    @classmethod
+    def of(cls, log: EventLog, rows: Rows) -> _Surplus:
+        from scipy.sparse import csr_array
 
-    pool, place = log.pool[rows], log.pool_offsets[log.pool[rows]] + log.position[rows]
-    shown = log.pool_members[place]
-    used, inverse = np.unique(pool, return_inverse=True)
-    sizes = log.pool_sizes[used]
-    members = np.concatenate([log.pool_members[a:b] for a, b in _ends(log, used)])
-    times = np.bincount(inverse, minlength=len(used))
-    expected = np.bincount(members, np.repeat(times / sizes, sizes), len(log.article_ids))
-    chosen = np.argsort(-expected, kind="stable")[:MAX_ARTICLES]
-    known = np.full(len(log.article_ids), -1)
-    known[chosen] = np.arange(len(chosen))
+        pool, place = log.pool[rows], log.pool_offsets[log.pool[rows]] + log.position[rows]
+        shown = log.pool_members[place]
+        used, inverse = np.unique(pool, return_inverse=True)
+        sizes = log.pool_sizes[used]
+        members = np.concatenate([log.pool_members[a:b] for a, b in _ends(log, used)])
+        times = np.bincount(inverse, minlength=len(used))
+        each = np.repeat(times / sizes, sizes)
+        expected = np.bincount(members, each, len(log.article_ids)).astype(np.float64)
+        chosen = np.argsort(-expected, kind="stable")[:MAX_ARTICLES]
+        known = np.full(len(log.article_ids), -1)
+        known[chosen] = np.arange(len(chosen))
 
-    ones, row = np.ones(len(rows)), np.arange(len(rows))
-    mine = known[shown]
-    seen = csr_array((ones[mine >= 0], (mine[mine >= 0], row[mine >= 0])), (len(chosen), len(rows)))
-    by_pool = csr_array((ones, (inverse, row)), (len(used), len(rows))) @ x
-    column = known[members]
-    share, of_pool = np.repeat(1.0 / sizes, sizes), np.repeat(np.arange(len(used)), sizes)
-    listed = csr_array(
-        (share[column >= 0], (column[column >= 0], of_pool[column >= 0])), (len(chosen), len(used))
-    )
-    gradient = seen @ x - listed @ by_pool
-    covariance = np.cov(x, rowvar=False).reshape(x.shape[1], x.shape[1])
-    ridge = covariance + 0.01 * np.eye(len(covariance))
-    step = np.linalg.solve(ridge, gradient.T).T
-    return known, np.asarray(step / (expected[chosen] + PRIOR_EVENTS)[:, None])
+        ones, row = np.ones(len(rows)), np.arange(len(rows))
+        mine = known[shown]
+        seen = csr_array(
+            (ones[mine >= 0], (mine[mine >= 0], row[mine >= 0])), (len(chosen), len(rows))
+        )
+        served = csr_array((ones, (inverse, row)), (len(used), len(rows)))
+        column = known[members]
+        share, of_pool = np.repeat(1.0 / sizes, sizes), np.repeat(np.arange(len(used)), sizes)
+        listed = csr_array(
+            (share[column >= 0], (column[column >= 0], of_pool[column >= 0])),
+            (len(chosen), len(used)),
+        )
+        return cls(known, expected[chosen], seen, listed, served)
+
+    def gradient(self, x: Scaled) -> Floats:
+        """(articles, features)."""
+        return np.asarray(self.seen @ x - self.listed @ (self.served @ x))
+
+    def weights(self, x: Scaled) -> Floats:
+        """(articles, features)."""
+        covariance = np.cov(x, rowvar=False).reshape(x.shape[1], x.shape[1])
+        ridge = covariance + 0.01 * np.eye(len(covariance))
+        step = np.linalg.solve(ridge, self.gradient(x).T).T
+        return np.asarray(step / (self.expected + PRIOR_EVENTS)[:, np.newaxis])
 
 
 def _ends(log: EventLog, pools: npt.NDArray[Any]) -> list[tuple[int, int]]:
