@@ -528,3 +528,43 @@ def test_values_within_objects_are_columns(broken: bool, tmp_path: Path) -> None
     suggested = suggest_mapping("jsonl", file)
     assert 'visitor = "user.id"' in suggested
     assert '"user.at.city" = "category"' in suggested
+
+
+def test_text_that_is_not_utf8_is_read_by_its_encoding_and_never_lost_in_silence(
+    tmp_path: Path,
+) -> None:
+    rows = [row | {"who": "Zoë", "geo": "España"} for row in ROWS]
+    file = write_csv(tmp_path / "events.csv", rows)
+    file.write_bytes(file.read_text("utf-8").encode("cp1252"))
+    report = import_log("csv", file, tmp_path / "lost", map=MAPPING)
+    assert [remark for remark in report.noted if "UTF-8" in remark] == [
+        "column 'geo': user field 'country' is not in UTF-8 (set encoding, such as "
+        '"cp1252") here: taken as missing',
+        "column 'who': the visitor is not in UTF-8 here, so it is unknown: set the file's encoding",
+    ]
+    report = import_log("csv", file, tmp_path / "log", map=MAPPING, encoding="cp1252")
+    assert not [remark for remark in report.noted if "UTF-8" in remark]
+    log = EventLog.read(tmp_path / "log")
+    assert log.profiles is not None
+    assert set(log.profiles.column("country").to_pylist()) == {"España"}
+    assert log.visitors.ids is not None
+    assert set(log.visitors.ids.to_pylist()) == {"Zoë"}
+
+
+def test_an_encoding_is_one_that_can_be_read_line_by_line(tmp_path: Path) -> None:
+    file = write(tmp_path, "csv", ROWS)
+    for encoding, says in (
+        ("latin-9000", "encoding: no encoding is called 'latin-9000'; usual ones are"),
+        ("utf-16", "encoding: must be one in which a line ends with one byte"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            import_log("csv", file, tmp_path / "log", map=MAPPING, encoding=encoding)
+    lines = write(tmp_path, "jsonl", ROWS)
+    with pytest.raises(ValueError, match="encoding is for CSV files without a query, got 'cp1252'"):
+        import_log("jsonl", lines, tmp_path / "log", map=MAPPING, encoding="cp1252")
+    file.write_bytes("größe,b\n1,2\n".encode("cp1252"))
+    with pytest.raises(
+        ValueError, match=r"events.csv:1: the names of its columns are not in UTF-8"
+    ):
+        import_log("csv", file, tmp_path / "log", map=MAPPING)
+    assert not (tmp_path / "log").exists()

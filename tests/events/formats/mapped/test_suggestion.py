@@ -25,7 +25,6 @@ def test_the_suggestion_for_the_example_is_its_mapping(tmp_path: Path) -> None:
     written = tomllib.loads(Path("examples/news_site/mapping.toml").read_text())
     for each in (written["articles"], found["articles"]):
         each.pop("from", None), each.pop("until", None), each.pop("file")
-    del found["article"]["withdrawn_at"]
     assert found == written
     assert f"topstory import csv {impressions} logs/ --map" in text  # what to run, as it is
     assert "# dwell_seconds" in text  # known only after the fact
@@ -112,6 +111,58 @@ def test_parts_are_told_by_what_columns_hold(tmp_path: Path) -> None:
         "\n".join(";".join(row.split(";")[:2]) for row in events.read_text().splitlines()) + "\n"
     )
     assert tomllib.loads(suggest_mapping("csv", without, articles))["shown"] == "B"
+
+
+def newspaper(folder: Path, encoding: str = "utf-8") -> tuple[Path, Path]:
+    """The files of a French newspaper: a few rows twice, a few broken, and its own words."""
+    sections = ["Sport", "Faits divers", "Économie", "Culture"]
+    listed = ["ref;rubrique;parution;retrait;mots"]
+    listed += [
+        f"{20417 + 3 * i};{sections[i % 4]};{i + 1:02d}/02/2026 06:00;{i + 2:02d}/02/2026 06:00;{i}"
+        for i in range(9)
+    ]
+    (folder / "articles.csv").write_text("\n".join(listed) + "\n", encoding)
+    rows = ["horodatage;id_evt;qui;ville;sujets;rang;une_affichee;possibles;clic;lecture_s"]
+    for i in range(900):
+        offered = [20417 + 3 * ((i + k) % 9) for k in range(4)]
+        who = (i * 7919) % 300
+        subjects = ", ".join(sections[who // 4**k % 4] for k in range(who % 3 + 1))
+        shown = offered[i % 4] if i % 200 else 99999
+        rows.append(
+            f"27/02/2026 {i // 60:02d}:{i % 60:02d}:00;e{i:04d};L{who};{'BQL'[who % 3]};{subjects};"
+            f"1;{shown};{offered};{'non' if i % 3 else 'oui'};{'' if i % 3 else '7,5'}"
+        )
+    rows[40:40] = rows[30:34]  # sent twice
+    (folder / "vues.csv").write_text("\n".join(rows) + "\n", encoding)
+    return folder / "vues.csv", folder / "articles.csv"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_an_export_with_broken_and_repeated_rows_is_understood(
+    encoding: str, tmp_path: Path
+) -> None:
+    """Ids before their prefix, visitors by what else is theirs, lists of several words."""
+    events, articles = newspaper(tmp_path, encoding)
+    text = suggest_mapping("csv", events, articles)
+    found = tomllib.loads(text)
+    parts = ("shown", "candidates", "event", "visitor", "payoff")
+    assert [found[part] for part in parts] == ["une_affichee", "possibles", "id_evt", "qui", "clic"]
+    assert found["user"] == {
+        "ville": "category",
+        "sujets": {"kind": "categories", "separator": ","},
+        "rang": "number",  # all are 1 so far
+    }
+    assert found.get("encoding", "utf-8") == encoding
+    assert "decimal" not in found["articles"]  # its numbers are whole: nothing is known of them
+    assert "retrait" not in found["article"]  # it may be known only when it has happened
+    (tmp_path / "m.toml").write_text(text)
+    report = import_log("csv", events, tmp_path / "log", map=tmp_path / "m.toml")
+    assert (report.events, sum(report.left_out.values()), report.noted) == (895, 4, {})
+    log = EventLog.read(tmp_path / "log")
+    assert log.profiles is not None
+    assert log.article_profiles is not None
+    assert ["Culture", "Faits divers"] in log.profiles.column("sujets").to_pylist()
+    assert log.article_profiles.column("rubrique")[2].as_py() == "Économie"
 
 
 def test_a_click_is_the_payoff_and_not_what_a_customer_spent_before(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from topstory.events.columns.articles import ArticleTable
 from topstory.events.columns.profiles import as_profiles
 from topstory.events.columns.times import LATEST
 from topstory.events.formats.faults import Faults
-from topstory.events.formats.mapped.fields import pointed, texts, typed_field
+from topstory.events.formats.mapped.fields import pointed, remark_on, texts, typed_field
 from topstory.events.formats.mapped.mapping import ColumnMapping, TimeColumn
 from topstory.events.formats.mapped.moments import column_moments
 from topstory.events.formats.tabular.arrow_columns import INVALID_TIME
@@ -73,7 +73,7 @@ class Articles:
         """The file; where an article is listed twice, its last row counts."""
         mapping, spec = self._mapping, self._mapping.articles
         assert spec is not None
-        table = read_table(path, faults)
+        table = read_table(path, faults, spec.encoding or mapping.encoding)
         times = [each for each in (spec.from_, spec.until) if each is not None]
         wanted = [spec.id, *(field.column for field in mapping.article.values())]
         for name in (*wanted, *(each.column for each in times)):
@@ -119,7 +119,7 @@ class Articles:
                 column = pointed(column, decimal)
             columns[name], unreadable = typed_field(column, field, self._mapping.missing)
             if unreadable.any():
-                remark = f"article field {name!r} is not a {field.kind} here: taken as missing"
+                remark = remark_on("article", name, field)
                 value = column[int(unreadable.argmax())].as_py()
                 faults.note(remark, str(path), 0, str(value), int(unreadable.sum()))
         kinds = {name: field.kind for name, field in fields.items()}
@@ -133,13 +133,16 @@ def _moments(rows: pa.Table, column: TimeColumn | None, default: int) -> npt.NDA
     return np.where(found == INVALID_TIME, default, found)
 
 
-def read_table(path: Path, faults: Faults) -> pa.Table:
-    """A whole file: .csv, .jsonl or .parquet; texts may hold line breaks."""
+def read_table(path: Path, faults: Faults, encoding: str | None = None) -> pa.Table:
+    """A whole file: .csv, .jsonl or .parquet; texts may hold line breaks.
+
+    `encoding`: of the text of a CSV file, if it is not UTF-8.
+    """
     kind = next((suffix for suffix in path.suffixes[::-1] if suffix != ".gz"), "")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file of articles")
     if kind == ".csv":
-        return _csv_table(path, faults)
+        return _csv_table(path, faults, encoding or "utf-8")
     if kind in (".jsonl", ".ndjson", ".json"):
         rows: list[Any] = []
         for part in json_tables(path, faults, lambda _: None, lambda _: True):
@@ -154,7 +157,7 @@ def read_table(path: Path, faults: Faults) -> pa.Table:
     raise ValueError(f"{path}: articles come as .csv, .jsonl or .parquet, not {kind or 'that'!r}")
 
 
-def _csv_table(path: Path, faults: Faults) -> pa.Table:
+def _csv_table(path: Path, faults: Faults, encoding: str) -> pa.Table:
     bad: list[pacsv.InvalidRow] = []
 
     def skip(row: pacsv.InvalidRow) -> Any:
@@ -163,25 +166,29 @@ def _csv_table(path: Path, faults: Faults) -> pa.Table:
 
     try:
         with pa.input_stream(path, compression="detect") as opened:
-            start = opened.read(HEADER_BYTES).decode("utf-8", "replace")
+            start = opened.read(HEADER_BYTES).decode(encoding, "replace")
         parsing = pacsv.ParseOptions(
             delimiter=delimiter_of(start.partition("\n")[0]),
             newlines_in_values=True,
             invalid_row_handler=skip,
         )
-        with pacsv.open_csv(path, parse_options=parsing) as parsed:
+        reading = pacsv.ReadOptions(use_threads=False, encoding=encoding)
+        with pacsv.open_csv(path, reading, parsing) as parsed:
             names = parsed.schema.names
         bad.clear()  # the start of the file is read again
         table = pacsv.read_csv(
             path,
-            pacsv.ReadOptions(use_threads=False),
+            reading,
             parsing,
             pacsv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
             ),
         )
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: not a CSV file in UTF-8: {error}") from None
+        raise ValueError(
+            f"{path}: not a CSV file in {encoding}: {error}; if it is another encoding, say so, "
+            'as in [articles] encoding = "cp1252"'
+        ) from None
     if bad:
         faults.add(
             "a row of the articles file has another number of fields than its header",

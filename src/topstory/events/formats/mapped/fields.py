@@ -190,6 +190,30 @@ def _truth(text: str | None) -> float:
     return 1.0 if word in _YES else 0.0 if word in _NO else np.nan
 
 
+def not_utf8(column: Column) -> Mask:
+    r"""Where a column of text is not UTF-8.
+
+    >>> not_utf8(pa.array([b"caf\xe9", b"cafe", None])).tolist()
+    [True, False, False]
+    """
+    if not pa.types.is_binary(column.type) or as_strings(column) is not None:
+        return np.zeros(len(column), bool)
+    codes, values = dictionary_codes(column)
+    odd: Mask = np.array([each is not None and as_text(each) is None for each in values])[codes]
+    return odd
+
+
+def remark_on(side: str, name: str, field: MappedField) -> str:
+    """What to say of values that cannot be read.
+
+    >>> remark_on("user", "age", MappedField("number"))
+    "user field 'age' is not a number here: taken as missing"
+    """
+    texts = field.kind in ("category", "categories", "text")
+    kind = 'in UTF-8 (set encoding, such as "cp1252")' if texts else f"a {field.kind}"
+    return f"{side} field {name!r} is not {kind} here: taken as missing"
+
+
 class TypedField(NamedTuple):
     """A field's values in the type of its kind, and where a value was there but not readable."""
 
@@ -198,19 +222,18 @@ class TypedField(NamedTuple):
 
 
 def typed_field(column: Column, field: MappedField, missing: Collection[str]) -> TypedField:
-    """A column as a field. What is no number, no date or no truth value becomes missing.
+    """A column as a field. What is no number, no date, no truth value or no text becomes missing.
 
     >>> made = typed_field(pa.array([b"31", b"", b"old"]), MappedField("number"), [""])
     >>> made.array.to_pylist(), made.unreadable.tolist()
     ([31.0, None, None], [False, False, True])
     """
-    nothing = np.zeros(len(column), bool)
     match field.kind:
         case "category" | "text":
             found = texts(column, missing)
-            return TypedField(_strings(found, field.kind == "text"), nothing)
+            return TypedField(_strings(found, field.kind == "text"), not_utf8(column))
         case "categories":
-            return TypedField(_lists(column, field.separator, missing), nothing)
+            return TypedField(_lists(column, field.separator, missing), not_utf8(column))
         case "date":
             micros = column_moments(column, field.format)
             lacking = micros == INVALID_TIME

@@ -14,6 +14,7 @@ import msgspec
 from topstory.events.columns.profiles import RESERVED_COLUMNS, TYPES, Kind
 from topstory.events.formats.mapped.expression import Expression, parse
 from topstory.events.formats.mapped.moments import check_format
+from topstory.events.formats.tabular.encodings import check_encoding
 
 MISSING = ("", "NULL", "null", "None", "none", "NA", "N/A", "n/a", "NaN", "nan", "\\N", "-")
 KINDS = ", ".join(TYPES)
@@ -53,6 +54,7 @@ class ArticlesFile(
     until: TimeColumn | None = None
     live_hours: float | None = None  # how long an article without `until` is live
     decimal: Literal[".", ","] | None = None  # of its numbers; None: as in the events
+    encoding: str | None = None  # of its text; None: as in the events
 
 
 class ColumnMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -74,6 +76,7 @@ class ColumnMapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     missing: tuple[str, ...] = MISSING
     missing_payoff: float | None = None  # what a column of the payoff without a value counts as
     decimal: Literal[".", ","] = "."  # of numbers; with a comma, points stand between thousands
+    encoding: str | None = None  # of a CSV file's text; None: UTF-8
     sort: bool = True  # by time, where events are not in order
     user: dict[str, MappedField] = {}
     articles: ArticlesFile | None = None
@@ -195,12 +198,16 @@ def _check(mapping: ColumnMapping, name: str) -> None:
                 f"{name}: candidates are the articles that were live at the time of the event, so "
                 "timestamp is needed: say which column it is"
             )
+    if mapping.encoding is not None:
+        check_encoding(mapping.encoding, f"{name}: encoding")
     if mapping.timestamp is not None:
         check_format(mapping.timestamp.format, f"{name}: timestamp")
     for side, fields in (("user", mapping.user), ("article", mapping.article)):
         for key, field in fields.items():
             check_format(field.format, f"{name}: [{side}] {key}")
     if mapping.articles is not None:
+        if mapping.articles.encoding is not None:
+            check_encoding(mapping.articles.encoding, f"{name}: articles.encoding")
         for each in (mapping.articles.from_, mapping.articles.until):
             check_format("auto" if each is None else each.format, f"{name}: [articles]")
     if mapping.article and mapping.articles is None:

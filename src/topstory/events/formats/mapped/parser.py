@@ -17,8 +17,10 @@ from topstory.events.formats.mapped.candidates import LivePools, RowPools, liste
 from topstory.events.formats.mapped.expression import ExpressionColumns
 from topstory.events.formats.mapped.fields import (
     clean_texts,
+    not_utf8,
     numbers,
     pointed,
+    remark_on,
     texts,
     typed_field,
 )
@@ -42,6 +44,7 @@ from topstory.events.formats.tabular.table_part import TablePart
 NO_CANDIDATES = "there are no candidates in it"
 NONE_LIVE = "no article was live at that time"
 NOT_LIVE = "the shown article was not live at that time, by the articles file"
+VISITOR_NOT_UTF8 = "the visitor is not in UTF-8 here, so it is unknown: set the file's encoding"
 NO_SHOWN = "the shown article is missing"
 NO_TIME = "the timestamp is missing"
 NOT_A_TIME = "the timestamp cannot be read as a time"
@@ -63,6 +66,7 @@ class MappedParser:
         self._live = None if mapping.candidates is not None else LivePools(self.articles)
         self._missing = frozenset(mapping.missing)
         self.columns = frozenset(mapping.columns())
+        self.encoding = mapping.encoding  # of the events' file
         self._numeric = frozenset(
             [
                 *self._payoff.numbers,
@@ -106,13 +110,16 @@ class MappedParser:
         for name, field in mapping.user.items():
             column = part.columns[field.column].take(wanted)
             columns[name], unreadable = typed_field(column, field, self._missing)
-            remark = f"user field {name!r} is not a {field.kind} here: taken as missing"
+            remark = remark_on("user", name, field)
             if field.column != name:
                 remark = in_columns(remark, field.column)
             self._note(unreadable, remark, path, part, rows)
         visitor = None
         if mapping.visitor is not None:
-            visitor = clean_texts(part.columns[mapping.visitor].take(wanted), self._missing)
+            column = part.columns[mapping.visitor].take(wanted)
+            visitor = clean_texts(column, self._missing)
+            remark = in_columns(VISITOR_NOT_UTF8, mapping.visitor)
+            self._note(not_utf8(column), remark, path, part, rows)
         return self.people.rows(visitor, pa.table(columns))
 
     def _rows(self, path: Path, part: TablePart) -> ParsedRows:

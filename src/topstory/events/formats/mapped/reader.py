@@ -103,6 +103,9 @@ class MappedReader:
         parser: MappedParser,
         query: str | None,
     ) -> Iterator[tuple[Path, TablePart]]:
+        encoding = parser.encoding
+        if encoding is not None and (query is not None or self.name != "csv"):
+            raise ValueError(f"encoding is for CSV files without a query, got {encoding!r}")
         if query is not None:
             from topstory.events.formats.mapped.query import query_tables
 
@@ -126,7 +129,7 @@ def _csv(
         names[name] = None
         return name in parser.columns
 
-    for block in csv_tables(path, faults, progress, wanted):
+    for block in csv_tables(path, faults, progress, wanted, parser.encoding):
         parser.check(path, list(names))
         yield TablePart(block.columns, block.lines, block.rejected, block.text)
 

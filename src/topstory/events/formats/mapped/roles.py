@@ -18,8 +18,9 @@ from topstory.events.formats.mapped.mapping import MISSING
 _NAMES = {
     "timestamp": r"time(stamp)?$|_time$|_at$|^ts$|^date(time)?$|^when$|^zeit|^datum|heure|fecha",
     "event": r"^(event|impression|request|exposure)_?id$|^uuid$",
-    "visitor": r"^(user|visitor|customer|client|session|account|cookie|device)([_.]?id)?$|"
-    r"^(kunde|besucher|nutzer|client|cliente|klant)([_.]?(id|nr))?$",
+    "visitor": r"^(user|visitor|customer|client|session|account|cookie|device|reader)([_.]?id)?$|"
+    r"^(kunde|besucher|nutzer|leser|lecteur|visiteur|client|cliente|lector|usuario|klant)"
+    r"([_.]?(id|nr))?$",
     "candidates": r"candidate|^pool|options?$|offered|slate|eligible|angebot|kandidat",
     "shown": r"shown|displayed|served|recommended|gezeigt|affich|"
     r"^(article|item|content|story|offer|product|produkt|artikel)([_.]?(id|nr))?$",
@@ -30,6 +31,7 @@ _NAMES = {
 _OUTCOMES = r"cli[ck]k|dwell|read|convert|purchase|revenue|scroll|umsatz|kauf|bought|sold|order"
 MOST = 0.95  # of the rows, in which something must hold
 SURE_ROWS = 20  # so many are needed to tell a part by what a column holds
+MAX_CATEGORIES = 200  # distinct values of a category among the first rows; more are ids
 
 
 class ColumnFacts(NamedTuple):
@@ -65,13 +67,16 @@ def find_roles(
 
     for role in ("timestamp", "event", "visitor", "candidates", "shown"):
         take(role, _named(role, free.values()))
-    shown_of = None if "shown" in found else _listed_in(free, columns, found.get("candidates"))
-    if shown_of is not None:
-        lists, shown = shown_of
-        take("candidates", lists)
-        take("shown", shown)
+    if "shown" not in found or "candidates" not in found:
+        known = {name: [found[name]] for name in ("shown", "candidates") if name in found}
+        lists = known.get("candidates", [e for e in free.values() if e.kind == "categories"])
+        pair = _listed_in(lists, known.get("shown", list(free.values())), columns)
+        if pair is not None:
+            take("candidates", pair[0])
+            take("shown", pair[1])
     take("shown", _among(free.values(), columns, articles))
     take("event", next((each for each in free.values() if _is_key(each, columns)), None))
+    take("visitor", next((e for e in free.values() if _is_visitor(e, free, columns)), None))
     take("payoff", _payoff(free.values(), columns))
     take("propensity", _named("propensity", free.values(), lambda e: _is_share(e, columns)))
     take("timestamp", next((each for each in free.values() if each.kind == "date"), None))
@@ -150,18 +155,48 @@ def _is_share(each: ColumnFacts, columns: Mapping[str, Any]) -> bool:
 def _is_key(each: ColumnFacts, columns: Mapping[str, Any]) -> bool:
     """Whether it identifies the event: it is called an id, and hardly a value comes twice."""
     rows = len(columns[each.name])
-    called = re.search(r"(^|[_.])(id|nr)$", each.name, re.I)
+    called = re.search(r"(^|[_.])(id|nr|uuid)$|^(id|uuid)[_.]", each.name, re.I)
     return bool(called and rows >= SURE_ROWS and each.distinct > MOST * rows)
 
 
+def _is_visitor(
+    each: ColumnFacts, facts: Mapping[str, ColumnFacts], columns: Mapping[str, Any]
+) -> bool:
+    """Whether it says who came: an id that comes again, and then with the same profile."""
+    if each.kind not in ("category", "number") or not (
+        MAX_CATEGORIES < each.distinct <= MOST * len(columns[each.name])
+    ):
+        return False
+    codes, values = texts(columns[each.name], MISSING)
+    last: dict[int, int] = {}  # the row in which each came last
+    pairs = []
+    for row, code in enumerate(codes.tolist()):
+        if values[code] is not None:
+            if code in last:
+                pairs.append((last[code], row))
+            last[code] = row
+    if len(pairs) < SURE_ROWS:
+        return False
+    before, after = np.array(pairs).T
+    for other in facts.values():
+        if other.kind in ("category", "number") and 1 < other.distinct <= MAX_CATEGORIES:
+            mine, known = texts(columns[other.name], MISSING)
+            there = np.array([value is not None for value in known])[mine]
+            share = np.bincount(mine[there]).max() / there.sum()  # of its most frequent value
+            both = there[before] & there[after]
+            same = mine[before][both] == mine[after][both]
+            if share < 0.8 and len(same) >= SURE_ROWS and same.mean() > MOST:
+                return True
+    return False
+
+
 def _listed_in(
-    facts: Mapping[str, ColumnFacts], columns: Mapping[str, Any], known: ColumnFacts | None
+    lists: Sequence[ColumnFacts], others: Sequence[ColumnFacts], columns: Mapping[str, Any]
 ) -> tuple[ColumnFacts, ColumnFacts] | None:
     """A column of lists, and one whose value is in the list in nearly all rows."""
-    lists = [known] if known is not None else [e for e in facts.values() if e.kind == "categories"]
     for each in lists:
         members = _members(each, columns[each.name])
-        for other in facts.values():
+        for other in others:
             if other.name == each.name or other.kind not in ("category", "number"):
                 continue
             codes, values = texts(columns[other.name], MISSING)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -16,13 +16,13 @@ from topstory.events.formats.mapped.fields import is_truths, numbers, split_list
 from topstory.events.formats.mapped.mapping import MISSING
 from topstory.events.formats.mapped.moments import is_moment, usual_pattern
 from topstory.events.formats.mapped.reader import FORMATS
-from topstory.events.formats.mapped.roles import ColumnFacts, Roles, find_roles
+from topstory.events.formats.mapped.roles import MAX_CATEGORIES, ColumnFacts, Roles, find_roles
 from topstory.events.formats.tabular.csv_tables import csv_tables
+from topstory.events.formats.tabular.encodings import likely_encoding
 from topstory.events.formats.tabular.json_tables import json_tables
 from topstory.events.formats.tabular.parquet_tables import parquet_tables
 
 ROWS = 2_000  # that are looked at
-MAX_CATEGORIES = 200  # distinct values of a category among them
 TEXT_WORDS = 3  # words of a usual value, from which on it is text
 SEPARATORS = "|;,"
 _COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")  # 1.234,50
@@ -32,16 +32,29 @@ def suggest_mapping(format: str, path: Path, articles: Path | None = None) -> st
     """A mapping as TOML, with a comment for every guess; somebody should read it before use."""
     if format not in FORMATS:
         raise ValueError(f"a mapping is for {', '.join(FORMATS)}, not for {format}")
-    columns = _first_rows(format, path)
+    encoding = likely_encoding(path) if format == "csv" else None
+    columns = _first_rows(format, path, encoding)
     facts = [column_facts(name, column) for name, column in columns.items()]
-    listed, ids = None, list[str]()
+    listed, ids, other = None, list[str](), None
     if articles is not None:
-        table = read_table(articles, Faults())
+        other = likely_encoding(articles) if ".csv" in articles.suffixes else None
+        table = read_table(articles, Faults(), other)
         listed = [column_facts(n, table.column(n).combine_chunks()) for n in table.column_names]
         _, values = texts(table.column(_key(listed).name).combine_chunks(), MISSING)
         ids = [value for value in values if value is not None]
     roles = find_roles(facts, columns, ids)
-    return "\n".join(_lines(format, path, facts, roles, articles, listed)) + "\n"
+    found = _Files(format, path, encoding, articles, other)
+    return "\n".join(_lines(found, facts, roles, listed)) + "\n"
+
+
+class _Files(NamedTuple):
+    """The files that a mapping is for; an encoding is None if it is UTF-8."""
+
+    format: str
+    path: Path
+    encoding: str | None
+    articles: Path | None
+    articles_encoding: str | None
 
 
 def column_facts(name: str, column: Any) -> ColumnFacts:
@@ -65,7 +78,8 @@ examples=('yes', 'no'), separator='|', decimal='.', format='auto')
     if not given:
         return facts
     words = {value.lower() for value in known}
-    if pa.types.is_boolean(kind) or is_truths(words):
+    counts = len(words) == 1 and words <= {"0", "1"}  # and others may follow
+    if pa.types.is_boolean(kind) or (is_truths(words) and not counts):
         return facts._replace(kind="boolean")
     if sum(map(is_moment, known[:50])) > 0.9 * len(known[:50]):
         return facts._replace(kind="date")
@@ -94,14 +108,16 @@ def _separator(values: Sequence[str]) -> str | None:
         parts = [split_list(value, separator, ()) or [] for value in values]
         several = [part for part in parts if len(part) > 1]
         single = all(len(word.split()) == 1 for part in several for word in part)
-        if several and len(several) > len(values) / 3 and single:
+        members = {word for part in several for word in part}
+        again = len(members) < len(set(map(tuple, several))) / 2  # as those of texts do not come
+        if several and len(several) > len(values) / 3 and (single or again):
             return separator
     return None
 
 
-def _first_rows(format: str, path: Path) -> dict[str, Any]:
+def _first_rows(format: str, path: Path, encoding: str | None) -> dict[str, Any]:
     if format == "csv":
-        tables: Iterator[Any] = csv_tables(path, Faults(), lambda _: None, lambda _: True)
+        tables: Iterator[Any] = csv_tables(path, Faults(), lambda _: None, lambda _: True, encoding)
     elif format == "jsonl":
         tables = json_tables(path, Faults(), lambda _: None, lambda _: True)
     else:
@@ -112,16 +128,14 @@ def _first_rows(format: str, path: Path) -> dict[str, Any]:
 
 
 def _lines(
-    format: str,
-    path: Path,
+    files: _Files,
     facts: list[ColumnFacts],
     found: Roles,
-    articles: Path | None,
     listed: list[ColumnFacts] | None,
 ) -> Iterator[str]:
-    roles = found.by_part
-    yield f"# A mapping for {path.name}, guessed from its first rows. Check every line, then run:"
-    yield f"#   topstory import {format} {path} logs/ --map THIS_FILE"
+    roles, name = found.by_part, files.path.name
+    yield f"# A mapping for {name}, guessed from its first rows. Check every line, then run:"
+    yield f"#   topstory import {files.format} {files.path} logs/ --map THIS_FILE"
     yield ""
     for role, about in (
         ("timestamp", 'when; { column = "…", format = "ms" } if it is not told right'),
@@ -147,6 +161,8 @@ def _lines(
         yield f"missing_payoff = 0  # {paid.missing:.0%} of {paid.name} is missing: no payoff?"
     if _has_commas(facts):
         yield 'decimal = ","  # 1.234,50 is read as 1234.5'
+    if files.encoding is not None:
+        yield f'encoding = "{files.encoding}"  # it is not UTF-8; look whether letters are right'
     yield ""
     yield "[user]  # fields of the profile: category, categories, number, boolean, date or text"
     taken = {each.name for each in roles.values()}
@@ -154,7 +170,7 @@ def _lines(
     for each in rest:
         yield from _field(each, after_the_fact=each.name in found.outcomes)
     yield ""
-    yield from _articles(articles, listed, _has_commas(facts))
+    yield from _articles(files, listed, _has_commas(facts))
 
 
 def _has_commas(facts: Sequence[ColumnFacts]) -> bool:
@@ -167,7 +183,8 @@ def _key(listed: Sequence[ColumnFacts]) -> ColumnFacts:
     return next((each for each in listed if re.search(called, each.name, re.I)), listed[0])
 
 
-def _articles(path: Path | None, listed: list[ColumnFacts] | None, commas: bool) -> Iterator[str]:
+def _articles(files: _Files, listed: list[ColumnFacts] | None, commas: bool) -> Iterator[str]:
+    path = files.articles
     if path is None or listed is None:
         yield "# [articles]"
         yield '# file = "articles.csv"  # beside this mapping; .csv, .jsonl or .parquet'
@@ -183,8 +200,10 @@ def _articles(path: Path | None, listed: list[ColumnFacts] | None, commas: bool)
     yield f"id = {_text(key.name)}"
     dates = [each for each in listed if each.kind == "date"]
     mark = "# "  # only where candidates are not listed
-    if _has_commas(listed) != commas:
+    if _has_commas(listed) != commas and any(map(_is_fraction, listed)):
         yield f'decimal = "{"," if _has_commas(listed) else "."}"  # other than in the events'
+    if files.articles_encoding != files.encoding:
+        yield f'encoding = "{files.articles_encoding or "utf-8"}"  # other than in the events'
     if dates:
         yield f"{mark}from = {_time(dates[0])}  # instead of candidates: what was live then"
     if len(dates) > 1:
@@ -193,13 +212,20 @@ def _articles(path: Path | None, listed: list[ColumnFacts] | None, commas: bool)
     yield "[article]"
     for each in listed:
         if each is not key:
-            yield from _field(each)
+            yield from _field(each, ended=each in dates[1:2])
 
 
-def _field(each: ColumnFacts, after_the_fact: bool = False) -> Iterator[str]:
+def _is_fraction(each: ColumnFacts) -> bool:
+    """Whether a number is written so that it shows which mark it has before its decimals."""
+    return each.kind == "number" and (each.decimal == "," or any("." in e for e in each.examples))
+
+
+def _field(each: ColumnFacts, after_the_fact: bool = False, ended: bool = False) -> Iterator[str]:
     why = ""
     if after_the_fact:
         why = "known only after the fact? then it must not be a feature"
+    elif ended:
+        why = "known when an article comes out? if not, it must not be a feature"
     elif not each.examples:
         why = "no value in the first rows"
     elif each.distinct > MAX_CATEGORIES and (

@@ -20,6 +20,7 @@ from topstory.events.formats.pipeline.lines import LineBlock, line_blocks
 from topstory.events.formats.pipeline.validation import RejectedRow
 from topstory.events.formats.reader import Progress
 from topstory.events.formats.tabular.arrow_columns import Column
+from topstory.events.formats.tabular.encodings import as_utf8
 
 WRONG_FIELD_COUNT = "the row has another number of fields than the header"
 NOT_CSV = "not a row of CSV: a quote is not closed, or a field is too long"
@@ -53,15 +54,19 @@ class CsvTable:
 
 
 def csv_tables(
-    path: Path, faults: Faults, progress: Progress, wanted: Callable[[str], bool]
+    path: Path,
+    faults: Faults,
+    progress: Progress,
+    wanted: Callable[[str], bool],
+    encoding: str | None = None,
 ) -> Iterator[CsvTable]:
     """The columns that are wanted, block by block. A value holds no line break.
 
     Arrow parses the blocks; those that it might read differently are parsed line by line by Python.
     """
     head: CsvHeader | None = None
-    for block in line_blocks(path, faults, progress):
-        first, data = block
+    for first, written in line_blocks(path, faults, progress):
+        data = as_utf8(written, encoding)
         if head is None:
             header, _, data = data.partition(b"\n")
             first += 1
@@ -86,7 +91,12 @@ def _header(header: bytes, path: Path) -> CsvHeader:
         text = header.decode("utf-8").rstrip("\r")
         delimiter = delimiter_of(text)
         names = next(csv.reader([text], delimiter=delimiter, strict=True), [])
-    except (UnicodeDecodeError, csv.Error):
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"{path}:1: the names of its columns are not in UTF-8: save it as UTF-8, or import it "
+            'by a mapping with its encoding, such as encoding = "cp1252"'
+        ) from None
+    except csv.Error:
         raise ValueError(
             f"{path}:1: not a CSV file: its first line must name the columns"
         ) from None
