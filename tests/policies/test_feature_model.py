@@ -39,6 +39,20 @@ def test_a_policy_is_not_given_another_model_s_contexts(task: object) -> None:
         task(policy, OTHER)
 
 
+@pytest.mark.parametrize("task", [ts.replay, ts.train, ts.evaluate, ts.dr_ns])
+def test_a_raw_log_has_no_contexts_for_a_policy_that_knows_its_feature_model(task: object) -> None:
+    assert callable(task)
+    policy = ts.policy("linucb-disjoint")
+    learn_log(policy, MADE)
+    raw = EventLog.from_arrays(
+        *(None, [["a", "b"]], [0] * 8, ["a", "b"] * 4, [0, 1, 0, 1, 0, 1, 0, 0]),
+        visitor=range(8),
+        profiles={"age": list(range(8))},
+    )
+    with pytest.raises(FeatureModelMismatch, match="feature model 9f2c61d0, but the log has raw"):
+        task(policy, raw)
+
+
 def test_a_policy_that_asks_a_function_is_checked_too() -> None:
     policy = ts.policy("ucb-warm", offset=lambda user, article: 0.0)
     policy.feature_model = "9f2c61d0"

@@ -24,7 +24,7 @@ def raw_visitors(log: EventLog, articles: bool = True) -> Visitors:
     """The log's visitors; ValueError unless it has raw profiles of users, and of `articles`."""
     check_log(log)
     if log.visitors is None or log.visitors.profiles is None:
-        raise _no_profiles("users")
+        raise _no_profiles("users", log.feature_model)
     if articles and log.article_profiles is None:
         raise _no_profiles("articles")
     return log.visitors
@@ -39,7 +39,7 @@ def raw_folder(
     """
     source, articles, users = RawFolder.opened(folder)
     if users is None or users.profiles is None:
-        raise _no_profiles("users")
+        raise _no_profiles("users", source.contents.feature_model)
     if described and articles.profiles is None:
         raise _no_profiles("articles")
     if not source.contents.events:
@@ -53,7 +53,12 @@ def visits_of(source: RawFolder) -> Iterator[Visits]:
         yield source.read(part)
 
 
-def _no_profiles(who: str) -> ValueError:
+def _no_profiles(who: str, model: str | None = None) -> ValueError:
+    if model is not None:
+        return ValueError(
+            f"the log has contexts that feature model {model} made, and no raw profiles any more: "
+            "use it as it is, or take the raw log that it was made of"
+        )
     return ValueError(
         f"the log has no raw profiles of its {who}, from which features are made: topstory import "
         "--map keeps them, topstory simulate --raw makes up such a log, and in Python "

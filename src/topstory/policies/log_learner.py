@@ -30,7 +30,7 @@ def learn_log(
         weights: (n,) how often each event counts; None: once.
         progress: called with the number of events that were learned, now and then.
     """
-    policy.use_feature_model(log.feature_model, "the log")
+    policy.use_contexts_of(log)
     model = policy.model
     check_segments(model, log)
     model.check_payoffs(*payoff_range(log))

@@ -11,10 +11,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from topstory.events import EventLog
 from topstory.events.columns.times import TimeLike
 from topstory.explorers import Explorer, Greedy
 from topstory.explorers.explorer import WORK
-from topstory.feature_identity import same_feature_model
+from topstory.feature_identity import FeatureModelMismatch, same_feature_model
 from topstory.kernels import choice as kernel
 from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.event_features import Context, fill
@@ -362,6 +363,17 @@ class Policy:
         same_feature_model([("the policy", self.feature_model), (what, identity)])
         if not self.trials and identity is not None:
             self.feature_model = identity
+
+    def use_contexts_of(self, log: EventLog) -> None:
+        """Take a log's contexts, as `use_feature_model` does; a raw log has none yet."""
+        known, raw = self.feature_model, log.profiles is not None and log.dimension == 1
+        if known is not None and log.feature_model is None and raw:
+            raise FeatureModelMismatch(
+                f"the policy was made with feature model {known}, but the log has raw profiles and "
+                "no contexts yet: make them with that model, by `topstory features apply` or "
+                "FeatureBuilder.apply"
+            )
+        self.use_feature_model(log.feature_model, "the log")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one safetensors file, whole or not at all."""

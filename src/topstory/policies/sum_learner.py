@@ -65,7 +65,7 @@ def learn_sums(
         engine: where parts of the log are summed.
         progress: called with the number of events that were summed, now and then.
     """
-    policy.use_feature_model(log.feature_model, "the log")
+    policy.use_contexts_of(log)
     model = policy.model
     model.add_all(log.articles)
     model.see(log.dimension, log.event_features)

@@ -247,6 +247,25 @@ def test_a_policy_that_does_not_fit_is_refused_and_changes_nothing(
     run(config(tmp_path / "data"), work)
 
 
+def test_another_feature_model_is_named_before_what_follows_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its contexts may be longer, too: the error says why."""
+    monkeypatch.setattr(Promotion, "_feature_model", "04e1b7aa")
+    policy = _other_length()
+    policy.feature_model = "9f2c61d0"
+    content = file_of(policy, tmp_path)
+
+    async def work(service: Service) -> None:
+        await add_articles(service, 2)
+        both = "the policy was made with feature model 9f2c61d0, but the service with 04e1b7aa"
+        with pytest.raises(ApiError, match=both) as caught:
+            await Promotion(service).promote("front", PolicyRequest(content))
+        assert refused(caught) == (409, "feature_model_conflict")
+
+    run(config(tmp_path / "data"), work)
+
+
 def test_a_comparison_is_snips_on_the_recorded_propensities(tmp_path: Path) -> None:
     """As by hand, for a policy that always shows article-1."""
     content = file_of(trained(), tmp_path)

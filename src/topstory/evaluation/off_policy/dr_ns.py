@@ -141,7 +141,7 @@ class _Run:
 
     def __init__(self, policy: Policy, log: EventLog, quantile: float, seed: int) -> None:
         self.policy, self._log = policy, log
-        policy.use_feature_model(log.feature_model, "the log")
+        policy.use_contexts_of(log)
         model = policy.model
         slots = model.add_all(log.articles)
         model.see(log.dimension, log.event_features)

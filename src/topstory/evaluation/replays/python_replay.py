@@ -37,7 +37,7 @@ def replay_in_python(
             )
     trained = deepcopy(policy)
     if isinstance(trained, Policy):
-        trained.use_feature_model(log.feature_model, "the log")
+        trained.use_contexts_of(log)
         check_segments(trained.model, log)
         trained.model.use_event_features(log.event_features)
     elif hasattr(trained, "use_event_features"):

@@ -193,7 +193,7 @@ def _replay_compiled(
     known: Counters,
 ) -> tuple[Policy, ReplaySums, Slots]:
     trained = policy.copy()
-    trained.use_feature_model(log.feature_model, "the log")
+    trained.use_contexts_of(log)
     model = trained.model
     slots = model.add_all(log.articles)
     model.see(log.dimension, log.event_features)

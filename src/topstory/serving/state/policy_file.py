@@ -28,11 +28,12 @@ class PolicyChange(msgspec.Struct, frozen=True):
 
 
 class PolicySize(NamedTuple):
-    """What decides how much memory a policy takes."""
+    """What decides how much memory a policy takes, and whose contexts it takes."""
 
     dimension: int | None
     articles: frozenset[str]
     features: int  # of an article
+    feature_model: str | None
 
 
 def policy_in(content: bytes, check: Callable[[PolicySize], None] | None = None) -> Policy:
@@ -48,7 +49,8 @@ def policy_in(content: bytes, check: Callable[[PolicySize], None] | None = None)
                 described, shapes = outline(path)
                 articles = frozenset(each for each in described.articles if each is not None)
                 features = shapes.get("features", (0, 0))
-                check(PolicySize(described.dimension, articles, features[-1] if features else 0))
+                count = features[-1] if features else 0
+                check(PolicySize(described.dimension, articles, count, described.feature_model))
             loaded = Policy.load(path)
             check_servable(loaded)
             return loaded

@@ -84,15 +84,16 @@ class Promotion:
                 if found.previous is None:
                     message = f"pool {pool!r} has had no other policy"
                     raise ApiError(409, "nothing_to_revert", message)
-                _check_feature_model(found.previous, self._feature_model)
+                _check_feature_model(found.previous.feature_model, self._feature_model)
                 _check_articles(found, found.previous)
                 await service.sequencer.edit(record)
             return PolicyChanged(found.promoted, policy_view(found))
 
     async def _candidate(self, pool: Pool, content: bytes) -> Policy:
         config, known = self._service.config, frozenset(pool.articles)
-        policy = await asyncio.to_thread(_loaded, content, config, known)
-        await asyncio.to_thread(check_candidate, policy, pool, config, self._feature_model)
+        features = self._feature_model
+        policy = await asyncio.to_thread(_loaded, content, config, known, features)
+        await asyncio.to_thread(check_candidate, policy, pool, config, features)
         return policy
 
     def _count(self, pool: str) -> None:
@@ -136,8 +137,9 @@ def check_candidate(policy: Policy, pool: Pool, config: Config, features: str | 
     """ApiError if the pool cannot have this policy; `features`: the identity of its model."""
     if MODELS[policy.model.name].needs_log:
         raise ApiError(422, "bad_policy", f"a policy of {policy.model.name} cannot be served")
+    # A policy of another feature model may have contexts of another length, too: first say why.
+    _check_feature_model(policy.feature_model, features)
     _check_context(policy.model.dimension, config)
-    _check_feature_model(policy, features)
     _check_articles(pool, policy)
     counts = [len(facts.features or ()) for facts in _facts(pool)]
     event = pool.event.features
@@ -156,15 +158,16 @@ def _check_context(dimension: int | None, config: Config) -> None:
         )
 
 
-def _check_feature_model(policy: Policy, features: str | None) -> None:
+def _check_feature_model(identity: str | None, features: str | None) -> None:
     try:
-        same_feature_model([("the policy", policy.feature_model), ("the service", features)])
+        same_feature_model([("the policy", identity), ("the service", features)])
     except FeatureModelMismatch as error:
         raise ApiError(409, "feature_model_conflict", str(error)) from None
 
 
-def _loaded(content: bytes, config: Config, known: frozenset[str]) -> Policy:
+def _loaded(content: bytes, config: Config, known: frozenset[str], features: str | None) -> Policy:
     def check(size: PolicySize) -> None:
+        _check_feature_model(size.feature_model, features)
         _check_context(size.dimension, config)
         check_size(config, len(known | size.articles), size.features)
 

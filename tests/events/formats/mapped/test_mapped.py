@@ -547,6 +547,7 @@ def test_text_that_is_not_utf8_is_read_by_its_encoding_and_never_lost_in_silence
     log = EventLog.read(tmp_path / "log")
     assert log.profiles is not None
     assert set(log.profiles.column("country").to_pylist()) == {"España"}
+    assert log.visitors is not None
     assert log.visitors.ids is not None
     assert set(log.visitors.ids.to_pylist()) == {"Zoë"}
 

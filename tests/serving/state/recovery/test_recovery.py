@@ -161,6 +161,18 @@ def test_a_feature_model_that_cannot_be_loaded_is_reported_at_the_start(tmp_path
     Made(config(tmp_path)).crash()  # and nothing is held
 
 
+def test_a_policy_to_start_from_that_cannot_be_loaded_is_reported_by_its_key(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "policy.safetensors"
+    with pytest.raises(BadConfig, match=r"^policy.start: .*policy.safetensors"):
+        Made(config(tmp_path, policy={"start": str(path)}))
+    path.write_bytes(b"no policy")
+    with pytest.raises(BadConfig, match=r"^policy.start: .*not a safetensors"):
+        Made(config(tmp_path, policy={"start": str(path)}))
+    Made(config(tmp_path)).crash()  # and nothing is held
+
+
 def test_two_services_cannot_share_a_folder(tmp_path: Path) -> None:
     made = Made(config(tmp_path))
     with pytest.raises(BlockingIOError, match="another process serves"):

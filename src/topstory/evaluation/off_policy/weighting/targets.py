@@ -42,7 +42,7 @@ def target_of(policy: Policy | FixedPolicy, log: EventLog, greedy: bool) -> Targ
     """The policy on a log. `greedy`: a `Policy` shows its best estimate, whatever its explorer."""
     if isinstance(policy, Policy):
         fixed = policy.copy()
-        fixed.use_feature_model(log.feature_model, "the log")
+        fixed.use_contexts_of(log)
         fixed.explorer = Greedy() if greedy else fixed.explorer
         if fixed.model.folds:
             raise ValueError(

@@ -37,7 +37,8 @@ def suggest_mapping(format: str, path: Path, articles: Path | None = None) -> st
     facts = [column_facts(name, column) for name, column in columns.items()]
     listed, ids, other = None, list[str](), None
     if articles is not None:
-        other = likely_encoding(articles) if ".csv" in articles.suffixes else None
+        if articles.is_file() and ".csv" in articles.suffixes:
+            other = likely_encoding(articles)
         table = read_table(articles, Faults(), other)
         listed = [column_facts(n, table.column(n).combine_chunks()) for n in table.column_names]
         _, values = texts(table.column(_key(listed).name).combine_chunks(), MISSING)

@@ -129,19 +129,22 @@ class Starts:
         articles that change with the event.
         """
         if wanted.start is not None:
-            policy = Policy.load(wanted.start)
-            if policy.model.dimension not in (None, dimension):
-                raise BadConfig(
-                    f"context: {wanted.start} was learned with {policy.model.dimension} numbers, "
-                    f"but the configuration says {dimension}"
-                )
-            check_beside_start(wanted, policy)
+            try:
+                policy = Policy.load(wanted.start)
+            except (OSError, ValueError) as error:
+                raise BadConfig(f"policy.start: {error}") from None
             try:
                 same_feature_model(
                     [(wanted.start, policy.feature_model), ("the service", features)]
                 )
             except FeatureModelMismatch as error:
                 raise BadConfig(f"policy.start: {error}") from None
+            if policy.model.dimension not in (None, dimension):
+                raise BadConfig(
+                    f"context: {wanted.start} was learned with {policy.model.dimension} numbers, "
+                    f"but the configuration says {dimension}"
+                )
+            check_beside_start(wanted, policy)
         else:
             policy = _configured(wanted, None if wanted.prior is None else Prior.load(wanted.prior))
             if policy.model.prior is not None:
