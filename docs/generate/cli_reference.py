@@ -55,6 +55,7 @@ from topstory.features.fields.field import FieldReport
 from topstory.features.regression.early_stopping import Step
 from topstory.report.records import Cell, Number, Row, Table1
 from topstory.serving.api.messages import OffPolicyValue, PolicyComparison
+from topstory.serving.client.placing import PlacementReport
 from topstory.serving.upkeep.backup import BackedUp
 from topstory.serving.upkeep.excluding import ExclusionReport
 from topstory.serving.upkeep.journal_export import Exported
@@ -183,6 +184,11 @@ $ topstory verify-journal topstory-data/
 $ topstory exclude --config topstory.toml --key web --since 2026-05-01T12:00
 ```
 """,
+    "place": """\
+```console notest
+$ topstory place topstory.toml logs/ --key-file key
+```
+""",
     "promote": """\
 ```console notest
 $ topstory promote topstory.toml policy.safetensors --dry-run
@@ -236,6 +242,7 @@ JSON = {
     "backup-journal": "JSON of backup-journal",
     "verify-journal": "JSON of verify-journal",
     "exclude": "JSON of exclude",
+    "place": "JSON of place",
     "promote": "JSON of promote",
     "demo": "JSON of replay and demo",
     "features fit": "JSON of features fit and show",
@@ -263,6 +270,7 @@ RECORDS: dict[str, tuple[str, tuple[type[msgspec.Struct], ...]]] = {
     "backup-journal": ("The time is in UTC.", (BackedUp,)),
     "verify-journal": ("", (Verified,)),
     "exclude": ("`record` is null if nothing was excluded.", (ExclusionReport,)),
+    "place": ("", (PlacementReport,)),
     "promote": (
         "`record` is null if nothing was changed.",
         (PromotionReport, PolicyComparison, OffPolicyValue),

@@ -29,6 +29,7 @@ from topstory.cli.commands.service.journal import (
     verify_journal,
 )
 from topstory.cli.commands.service.new_key import new_key
+from topstory.cli.commands.service.place import place
 from topstory.cli.commands.service.promote import promote
 from topstory.cli.commands.service.serve import serve
 from topstory.cli.errors import reports_errors
@@ -43,7 +44,8 @@ app = typer.Typer(
 for command in (
     *(simulate, import_, export, inspect, split, replay, tune, study, prior, train),
     *(evaluate, choose, plan, propensities),
-    *(serve, export_journal, backup_journal, verify_journal, exclude, promote, new_key, demo),
+    *(serve, place, promote, export_journal, backup_journal, verify_journal, exclude, new_key),
+    demo,
     compile_,
 ):
     app.command(command.__name__.rstrip("_").replace("_", "-"))(reports_errors(command))

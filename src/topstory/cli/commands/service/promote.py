@@ -107,24 +107,18 @@ def _promote_running(
     dry_run: bool,
 ) -> "PromotionReport":
     """Ask the service itself; ValueError if it refuses."""
-    from topstory.serving.api.errors import ApiError
-    from topstory.serving.client import Client
+    from topstory.cli.running_service import running_service
     from topstory.serving.upkeep.offline_promotion import PromotionReport
 
-    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
-    key = key_file.read_text("utf-8").strip()
     body = {"policy": content, "note": note}
-    try:
-        with Client(f"http://{host}:{settings.port}", key, timeout=600) as client:
-            if content is None:
-                changed = None if dry_run else client.call("revert_policy", pool=pool)
-            elif dry_run:
-                compared = client.call("compare_policy", body, pool=pool)
-                return PromotionReport(pool, None, None, compared)
-            else:
-                changed = client.call("promote_policy", body, pool=pool)
-    except ApiError as error:
-        raise ValueError(f"the service refused it: {error}") from None
+    with running_service(settings, key_file) as client:
+        if content is None:
+            changed = None if dry_run else client.call("revert_policy", pool=pool)
+        elif dry_run:
+            compared = client.call("compare_policy", body, pool=pool)
+            return PromotionReport(pool, None, None, compared)
+        else:
+            changed = client.call("promote_policy", body, pool=pool)
     if changed is None:
         return PromotionReport(pool, None, None, None)
     return PromotionReport(pool, changed.record, None, changed.comparison)
