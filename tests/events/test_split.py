@@ -52,3 +52,73 @@ def test_by_time_events_out_of_order_go_where_they_belong() -> None:
 def test_a_cut_that_cannot_be_made_says_why(at: Any, timed: bool, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         log(timed).split(at)
+
+
+def test_each_part_has_its_own_users_and_articles_only() -> None:
+    """What is fitted on one is what is fitted on a log of its events, made from scratch."""
+    pools, pool = [["a", "b"], ["c", "b"], ["d", "e"]], [0, 1, 0, 2, 1, 2]
+    people: dict[str, list[Any]] = {
+        "city": ["Rome", None, "Oslo", "Bonn"],
+        "likes": [["x"], ["y", "x"], [], ["z"]],
+        "age": [31.0, 44.0, None, 52.0],
+    }
+    facts: dict[str, list[Any]] = {
+        "title": ["Rain", "Snow", "Sun", "Fog", "Hail"],
+        "new": [True, False] * 2 + [None],
+    }
+
+    def made(rows: slice) -> EventLog:
+        users, articles = ([0, 1, 2], [0, 1, 2]) if rows.start is None else ([0, 3], [1, 2, 3, 4])
+        number = [0, 1, 2, 0, 3, 0][rows]
+        names = [pools[p] for p in sorted(set(pool[rows]))]
+        every = sorted(set(pool[rows]))
+        return EventLog.from_arrays(
+            None,
+            names,
+            [every.index(p) for p in pool[rows]],
+            ["a", "b", "b", "d", "c", "e"][rows],
+            [0, 1, 0, 1, 1, 0][rows],
+            articles={"abcde"[i]: None for i in articles},
+            timestamps=np.arange(6)[rows],
+            visitor=[users.index(i) for i in number],
+            profiles={key: [column[i] for i in users] for key, column in people.items()},
+            article_profiles={key: [column[i] for i in articles] for key, column in facts.items()},
+            visitor_ids=[["ann", "bob", None, "eve"][i] for i in users],
+            text=["title"],
+        )
+
+    parts = made_whole(pools, pool, people, facts).split(0.5)
+    for part, fresh in zip(parts, (made(slice(None, 3)), made(slice(3, None))), strict=True):
+        assert part.pools == fresh.pools
+        assert part.pool.tolist() == fresh.pool.tolist()
+        assert part.shown.tolist() == fresh.shown.tolist()
+        assert part.article_ids == fresh.article_ids
+        assert part.profiles is not None
+        assert fresh.profiles is not None
+        assert part.profiles.schema.equals(fresh.profiles.schema)
+        assert part.profiles.to_pylist() == fresh.profiles.to_pylist()
+        assert part.article_profiles is not None
+        assert fresh.article_profiles is not None
+        assert part.article_profiles.to_pylist() == fresh.article_profiles.to_pylist()
+        assert part.visitors is not None
+        assert fresh.visitors is not None
+        assert part.visitors.ids.to_pylist() == fresh.visitors.ids.to_pylist()
+        assert part.visitors.ids.dictionary.to_pylist() == fresh.visitors.ids.dictionary.to_pylist()
+        assert part.visitors.number.tolist() == fresh.visitors.number.tolist()
+
+
+def made_whole(pools: Any, pool: Any, people: Any, facts: Any) -> EventLog:
+    return EventLog.from_arrays(
+        None,
+        pools,
+        pool,
+        ["a", "b", "b", "d", "c", "e"],
+        [0, 1, 0, 1, 1, 0],
+        articles=dict.fromkeys("abcde"),
+        timestamps=np.arange(6),
+        visitor=[0, 1, 2, 0, 3, 0],
+        profiles=people,
+        article_profiles=facts,
+        visitor_ids=["ann", "bob", None, "eve"],
+        text=["title"],
+    )

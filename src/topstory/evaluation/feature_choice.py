@@ -17,6 +17,7 @@ from topstory.evaluation.off_policy.weighting.targets import target_of
 from topstory.evaluation.off_policy.weighting.weights import weighted
 from topstory.events import EventLog
 from topstory.events.columns.visitors import Visitors
+from topstory.events.split import on_its_own
 from topstory.policies.registry import REGISTRY
 from topstory.policies.registry import policy as policy_called
 from topstory.policies.sum_learner import learn_every
@@ -114,6 +115,7 @@ def choose_features(
     if not 0 < cut < len(log):
         raise ValueError(f"a log of {len(log)} events cannot be divided into two parts")
     first, rest = log[:cut], log[cut:]
+    fitted = on_its_own(first)  # who comes later, and what, is not known yet
     warn_if_not_uniform(rest)
     wanted = [policy] if isinstance(policy, str) else list(policy)
     for each in wanted:
@@ -128,7 +130,7 @@ def choose_features(
             progress(name, number, len(names))
         builder = clone(base).set_params(method=name)
         try:
-            builder.fit(first)
+            builder.fit(fitted)
             parts = builder.apply(first), builder.apply(rest)
         except ValueError as error:
             refused[name] = str(error)

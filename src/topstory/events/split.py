@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from topstory.events.columns.pools import PoolTable
 from topstory.events.columns.times import TimeLike, parse_time
 
 if TYPE_CHECKING:
@@ -39,4 +41,25 @@ def split(log: EventLog, at: float | TimeLike) -> tuple[EventLog, EventLog]:
             f"all {events:,} events of the log{span}, are {side} {where}: nothing is on the other "
             "side of it"
         )
-    return first, second
+    return on_its_own(first), on_its_own(second)
+
+
+def on_its_own(part: EventLog) -> EventLog:
+    """A part of a log with its own users, pools and articles only; rows of a log share all of them.
+
+    So what is made of a part, such as a feature model, knows nothing of the others.
+    """
+    pools, pool = np.unique(part.pool, return_inverse=True)
+    table = part.pool_table
+    sizes = table.sizes[pools]
+    starts = np.cumsum(sizes) - sizes
+    within = np.arange(sizes.sum()) - np.repeat(starts, sizes)
+    members = table.members[np.repeat(table.offsets[pools], sizes) + within]
+    articles, member = np.unique(members, return_inverse=True)
+    return replace(
+        part,
+        pool=pool.astype(np.int32),
+        pool_table=PoolTable(np.append(starts, sizes.sum()), member.astype(np.int32)),
+        article_table=part.article_table.take(articles),
+        visitors=None if part.visitors is None else part.visitors.that_came(),
+    )

@@ -53,6 +53,16 @@ class ArticleTable(ArrayRecord):
                 )
         return cls(ids, np.array(rows))
 
+    def take(self, rows: npt.NDArray[np.integer[Any]]) -> ArticleTable:
+        """These articles only."""
+        features, profiles = self.features, self.profiles
+        if profiles is not None:
+            from topstory.events.columns.profiles import take_profiles
+
+            profiles = take_profiles(profiles, rows)
+        kept = None if features is None else features[rows]
+        return ArticleTable(tuple(self.ids[row] for row in rows.tolist()), kept, profiles)
+
     @cached_property
     def index(self) -> Mapping[str, int]:
         """Id -> index."""

@@ -84,6 +84,17 @@ class Visitors(ArrayRecord):
     def __getitem__(self, rows: Any) -> Visitors:
         return replace(self, number=self.number[rows])
 
+    def that_came(self) -> Visitors:
+        """Without the users of no event, whom rows of a log keep."""
+        rows, number = np.unique(self.number, return_inverse=True)
+        profiles, ids = self.profiles, self.ids
+        if profiles is not None:
+            from topstory.events.columns.profiles import take_profiles
+
+            profiles = take_profiles(profiles, rows)
+        kept = None if ids is None else as_visitor_ids(ids.take(rows).cast("string"), len(rows))
+        return Visitors(number.astype(np.int32), self.contexts[rows], profiles, kept)
+
 
 def as_visitor_ids(ids: Any, users: int) -> Any:
     """The names of the users as one dictionary-encoded Arrow array; None is not known."""
