@@ -5,7 +5,8 @@ import pytest
 from tests.worlds import world
 
 import topstory as ts
-from topstory.evaluation.intervals import Interval, log_ratio, rate_interval
+from topstory.evaluation.intervals import Interval, Variance, log_ratio, rate_interval
+from topstory.evaluation.uncertainty.clusters import UNKNOWN
 from topstory.kernels.compilation import Floats
 
 # A fair log fails the test of uniformity once in a thousand, and there are thousands here.
@@ -143,3 +144,12 @@ def test_lift_compares_two_policies_on_the_same_log() -> None:
         ts.lift(better, over=ts.replay(ts.policy("random"), log[:1000]))
     with pytest.raises(ValueError, match="bucket must be"):
         ts.lift(better, over=worse, bucket="random")
+
+
+def test_an_unknown_variance_is_unknown_in_a_sum_too() -> None:
+    """As where visitors came again, and one event has nearly all the weight."""
+    for one, other in ((UNKNOWN, Variance(1.0, 3.0)), (Variance(1.0, 3.0), UNKNOWN)):
+        both = one + other
+        assert np.isnan(both.value)
+        assert both.freedom == 0.0
+    assert (Variance(0.0, 0.0) + Variance(1.0, 3.0)).freedom == 3.0

@@ -84,6 +84,8 @@ class Variance(NamedTuple):
         if not isinstance(other, Variance):
             return NotImplemented
         both = self.value + other.value
+        if not all(each.freedom for each in (self, other) if each.value):
+            return Variance(both, 0.0)  # what is known of one part does not tell the sum
         parts = sum(each.value**2 / each.freedom for each in (self, other) if each.value)
         return Variance(both, both**2 / parts if parts else self.freedom)
 

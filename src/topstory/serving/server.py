@@ -45,7 +45,11 @@ def serve(config: Config, print_line: PrintLine, options: StartOptions = NOTHING
         serve_with_workers(config, print_line, options)
         return
     (listening,) = listen(config)
-    folder = open_folder(config, options)
+    try:
+        folder = open_folder(config, options)
+    except BaseException:
+        listening.close()
+        raise
     config = folder.config
     try:
         keys, made = keys_of(config, print_line)

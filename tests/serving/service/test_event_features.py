@@ -79,10 +79,10 @@ async def articles(service: Service) -> None:
         await service.put_article("front", f"a{i}", ArticleRequest(profile=profile))
 
 
-def exported(settings: Config, out: Path) -> EventLog:
+def exported(settings: Config, out: Path, earlier: int = 0) -> EventLog:
     journal = SqliteJournal(Path(settings.data) / "journal.sqlite")
     try:
-        export(journal, out, "front")
+        assert export(journal, out, "front").earlier == earlier
     finally:
         journal.close()
     return EventLog.read(out)
@@ -234,6 +234,7 @@ def test_a_policy_and_a_feature_model_with_the_same_features_of_the_event_are_pr
         await visits(service, 10)
 
     run(settings, work)
+    assert exported(settings, tmp_path / "log").feature_model == old.identity
     new = builder(
         **{"method": "clusters", "clusters": 6, "article_clusters": 2, "published": "published"},
         **{"event": ["hour_of_day"], "event_in_f": ["age_hours", "seen_before"]},
@@ -258,6 +259,14 @@ def test_a_policy_and_a_feature_model_with_the_same_features_of_the_event_are_pr
 
     settings = msgspec.structs.replace(settings, features=str(path))
     run(settings, later)
+    log = exported(
+        settings, tmp_path / "log", earlier=10
+    )  # numbers of one model only, and its names
+    assert (len(log), log.feature_model) == (10, new.identity)
+    assert log.articles is not None
+    for i in range(4):
+        row = new.article({"tags": ["stage"] if i % 2 else ["sport"]})
+        np.testing.assert_array_equal(log.articles[f"a{i}"], row)
     other = tmp_path / "other.safetensors"
     builder(event=["hour_of_day", "age_hours", "seen_before"]).fit(dated_log()).save(other)
     with pytest.raises(ValueError, match="other features of the event"):

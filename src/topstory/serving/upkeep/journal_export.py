@@ -9,6 +9,7 @@ operator excluded is left out: a decision with its event, a payoff as if none ha
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -32,6 +33,7 @@ from topstory.serving.journal.records import (
     Entry,
     Opened,
     Placed,
+    Promoted,
     Removed,
 )
 from topstory.serving.state.exclusion import excludes
@@ -53,10 +55,31 @@ class Exported(msgspec.Struct, frozen=True):
     open: int  # left out: feedback may still arrive
     excluded: int = 0  # left out: an operator excluded them
     excluded_payoffs: int = 0  # left out, while their decisions are there
+    earlier: int = 0  # left out: their contexts are those of a feature model before the last one
 
 
 class NothingToExport(ValueError):
     """There is no final decision to export."""
+
+
+def last_feature_model(journal: Journal, before: int = FOREVER) -> tuple[int, str | None]:
+    """The record from which on contexts are those of the last feature model, and its identity.
+
+    None: it is not known of all of them, since the service was begun without a model.
+    """
+    begin, of_all, last, started = 0, None, None, False
+    for entry, _ in journal.history(before, before):  # no decisions
+        record, found = entry.record, None
+        if isinstance(record, Configured):
+            found = record.config.get("feature_model")
+            of_all = of_all if started else found
+            started = True
+        elif isinstance(record, Promoted):
+            found = record.feature_model
+        if found is not None and last not in (None, found):
+            begin, of_all = entry.number, found
+        last = found or last
+    return begin, of_all
 
 
 class _Event(NamedTuple):
@@ -102,9 +125,10 @@ def export(
         else:
             raise NothingToExport(
                 f"pool {pool!r} has no decision to export yet ({past.open} may still get feedback, "
-                f"{past.excluded} were excluded)"
+                f"{past.excluded} were excluded, {past.earlier} are of an earlier feature model)"
             )
-    return Exported(pool, part, events, past.open, past.excluded, past.excluded_payoffs)
+    left_out = past.open, past.excluded, past.excluded_payoffs, past.earlier
+    return Exported(pool, part, events, *left_out)
 
 
 def _decisions(events: list[_Event]) -> dict[str, list[Any]]:
@@ -138,7 +162,8 @@ class PastDecisions:
         self._listed: dict[str, str] = {}  # names by id
         self._listed_names: tuple[str, ...] = ()
         self._valid = (0, 0)  # the times for which that list is valid
-        self.open = self.excluded = self.excluded_payoffs = 0
+        self.open = self.excluded = self.excluded_payoffs = self.earlier = 0
+        self._begin, self._feature_model = last_feature_model(journal, before)
         self._exclusions = journal.exclusions()
         self.pools: list[str] = []  # all pools of the journal
         self._past = PastNumbers()
@@ -153,12 +178,17 @@ class PastDecisions:
                 self._articles[record.article.id] = record.article
                 self._name(record.article, entry.number)
                 self._valid = (0, 0)
+            elif isinstance(record, Promoted) and record.pool == self._pool:
+                self._describe(record, entry.number)
             elif isinstance(record, Removed) and record.pool == self._pool:
                 self._articles.pop(record.article, None)
                 self._valid = (0, 0)
             elif isinstance(record, Decided) and record.pool == self._pool:
                 self._past.note(entry.number, record)
                 if self._part == "uniform" and record.bucket != UNIFORM:
+                    continue
+                if entry.number < self._begin:
+                    self.earlier += 1
                     continue
                 if record.expires >= self._now:
                     self.open += 1
@@ -208,6 +238,7 @@ class PastDecisions:
             exact=True,  # as the journal has them: a fold of the log comes to the same model
             decisions=_decisions(events),
         )
+        log = replace(log, feature_model=self._feature_model)
         return self._past.added(log, [event.numbers for event in events])
 
     def _shown_from(self, at: int, decided: Decided) -> tuple[str, ...]:
@@ -222,6 +253,17 @@ class PastDecisions:
         """The ids of `_shown_from`, in its order."""
         gone = {*decided.exclude, *decided.withheld}
         return [id for id in self._listed if id not in gone]
+
+    def _describe(self, promoted: Promoted, number: int) -> None:
+        """Another feature model makes other features; no exported event has the earlier ones."""
+        if promoted.feature_model is not None:
+            self._names.clear()
+            self._features.clear()
+            for facts in promoted.articles:
+                self._articles[facts.id] = facts
+            for facts in self._articles.values():
+                self._name(facts, number)
+            self._valid = (0, 0)
 
     def _name(self, facts: ArticleFacts, number: int) -> None:
         """Name an article by its id; with the record number if the id had other features before."""

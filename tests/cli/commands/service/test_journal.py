@@ -20,7 +20,7 @@ async def traffic(service: Service) -> None:
 def test_a_journal_becomes_a_log(tmp_path: Path) -> None:
     run_service(config(tmp_path / "data"), traffic)
     report = answer("export-journal", tmp_path / "data", tmp_path / "log", "--unfinished")
-    excluded = {"excluded": 0, "excluded_payoffs": 0}
+    excluded = {"excluded": 0, "excluded_payoffs": 0, "earlier": 0}
     assert report == {"pool": "front", "part": "all", "events": 60, "open": 0, **excluded}
     assert len(ts.EventLog.read(tmp_path / "log")) == 60
     uniform = answer(

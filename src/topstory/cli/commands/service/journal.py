@@ -63,6 +63,7 @@ def export_journal(
             (report.open, "decision", "can still receive feedback"),
             (report.excluded, "decision", "an operator excluded"),
             (report.excluded_payoffs, "payoff", "an operator excluded"),
+            (report.earlier, "decision", "had another feature model"),
         )
         if number
     ]
