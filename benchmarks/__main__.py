@@ -41,6 +41,7 @@ from benchmarks import (
     wide,
     workers,
 )
+from benchmarks.policies import tempering
 from benchmarks.tables import Section, fill_in
 
 PARTS: dict[str, Callable[[bool], Section]] = {
@@ -59,6 +60,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "features": features.run,
     "study": study.run,
     "policies": policies.run,
+    "tempering": tempering.run,
     "claims": claims.run,
     "serve": serving.run,
     "workers": workers.run,

@@ -103,11 +103,19 @@ class Week:
 
 
 @lru_cache(maxsize=1)  # a week takes a hundred megabytes, and runs go world by world
-def week(seed: int, visits: int, drifting: bool) -> Week:
-    """The week of one world; its features were learned from the fortnight before."""
+def week(seed: int, visits: int, taste_turn: float = 0.0, popularity_drift: float = 0.0) -> Week:
+    """The week of one world; its features were learned from the fortnight before.
+
+    Args:
+        seed: the world's.
+        visits: how many the week has.
+        taste_turn: radians a day.
+        popularity_drift: of stories' log-odds, an hour.
+    """
     say(f"simulating world {seed}")
-    rates: dict[str, Any] = DRIFT if drifting else {}
-    world = ts.TodayModule(seed, users=USERS, **rates)
+    world = ts.TodayModule(
+        seed, users=USERS, taste_turn=taste_turn, popularity_drift=popularity_drift
+    )
     raw = world.random_log(EXPLORED, EARLIER, 12, seed=1, raw=True)
     builder = ts.FeatureBuilder(support=0.01, engine="serial").fit(raw)
     explored = builder.apply(raw)

@@ -7,7 +7,7 @@ import numpy as np
 
 from topstory.kernels.compilation import Floats, body, inlined, instance_of
 from topstory.kernels.explorers.explorer import distribute, draw, explored, raised, stages
-from topstory.kernels.models.model import comparable, width
+from topstory.kernels.models.model import comparable, widest, width
 from topstory.kernels.randomness import EXPLORE, priority, unit
 
 
@@ -62,6 +62,9 @@ def _raised(
 ) -> float:
     if score > rival + near:  # a bonus is never negative
         return float(score)
+    highest = score + rule.alpha * widest(state, a, x)
+    if highest < rival - near:
+        return float(highest)
     return float(score + rule.alpha * width(state, a, x, segment))
 
 

@@ -21,7 +21,7 @@ from topstory.kernels.compilation import (
     specialised,
 )
 from topstory.kernels.explorers.explorer import distribute, draw, raised, scanned
-from topstory.kernels.models.model import comparable, width
+from topstory.kernels.models.model import comparable, widest, width
 from topstory.kernels.normal import below, density, quantile
 from topstory.kernels.randomness import open_unit
 
@@ -84,6 +84,9 @@ def _raised(
             return float(score)
         if z <= 0.0 and score < rival - near and not may_be_unseen:
             return float(score)
+        farthest = score + rule.alpha * widest(state, a, x) * z
+        if farthest < rival - near if z > 0.0 else farthest > rival + near:
+            return float(farthest)
         return sampled(rule.alpha, score, width(state, a, x, segment), z)
 
     return body

@@ -14,7 +14,15 @@ import numpy as np
 from topstory.kernels.algebra import add_square, dot, invert, multiply, trace
 from topstory.kernels.compilation import Counters, Floats, internal, specialised
 from topstory.kernels.contexts import linear, quadratic, spread, squared_length
-from topstory.kernels.models.model import estimate, paid, shown, takes, width
+from topstory.kernels.models.model import (
+    estimate,
+    has_costly_width,
+    paid,
+    shown,
+    takes,
+    widest,
+    width,
+)
 from topstory.kernels.models.tally import count_payoff, count_trial, is_due
 
 # Rank-one updates drift: invert afresh after this many, or after d if that is more. And at once
@@ -32,6 +40,7 @@ REFRESH_ABOVE_ONE = 1e6
 # tests 1e-8 here. Beyond, the model changes to its factored form. Contexts of length 1 and a ridge
 # of 1 get here after 1e9 trials of one article.
 MAX_CONDITION = 1e9
+MAX_ERROR = 1e-6  # of A⁻¹, times its ridge: what `widest` allows for, a hundred times that
 
 
 class Disjoint(NamedTuple):
@@ -73,6 +82,28 @@ def _width(state: Any, a: Any, x: Any, segment: Any) -> Any:
     if hasattr(state.instance_class, "S") and not hasattr(x.instance_class, "event"):
         return lambda state, a, x, segment: np.sqrt(quadratic(state.S, a, x))
     return None
+
+
+@specialised(widest, inline=True)
+def _widest(state: Any, a: Any, x: Any) -> Any:
+    def body(state: Any, a: Any, x: Any) -> float:
+        # A⁻¹ is at most I/ridge. But for its last row, which is taken as it is: the last number is
+        # mostly the constant, of which soon most is known.
+        last = x.values.shape[0] - 1
+        even = odd = left = right = 0.0
+        for i in range(0, last - 1, 2):  # of two sums the additions do not wait for one another
+            even += x.values[i] * x.values[i]
+            odd += x.values[i + 1] * x.values[i + 1]
+            left += state.S[a, last, i] * x.values[i]
+            right += state.S[a, last, i + 1] * x.values[i + 1]
+        if last % 2:
+            even += x.values[last - 1] * x.values[last - 1]
+            left += state.S[a, last, last - 1] * x.values[last - 1]
+        length = (even + odd) / state.ridge + abs(state.S[a, last, last]) * x.values[last] ** 2
+        square = (1.0 + MAX_ERROR) * length + 2.0 * (left + right) * x.values[last]
+        return float(np.sqrt(max(square, 0.0)))
+
+    return body if has_costly_width(state, x) else None
 
 
 @specialised(takes, inline=True)

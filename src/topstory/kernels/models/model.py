@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topstory.kernels.compilation import Floats, Slots, compiled, inlined, specialised
-from topstory.kernels.contexts import load, rolled
+from topstory.kernels.contexts import Dense, load, rolled
 from topstory.kernels.event_features import Context
 from topstory.kernels.models.tally import recount
 
@@ -22,6 +22,27 @@ def estimate(state: Any, a: int, x: Any, segment: int) -> float:
 def width(state: Any, a: int, x: Any, segment: int) -> float:
     """How unsure the estimate is: one standard deviation, up to the noise's scale."""
     raise NotImplementedError("called from kernels only")
+
+
+def widest(state: Any, a: int, x: Any) -> float:
+    """What `width` never exceeds, for little work; NaN if no such bound is known.
+
+    Any comparison with NaN is false, so the compiler leaves out what would follow from it.
+    """
+    raise NotImplementedError("called from kernels only")
+
+
+@specialised(widest, inline=True)
+def _not_bounded(state: Any, a: Any, x: Any) -> Any:
+    if has_costly_width(state, x):
+        return None
+    return lambda state, a, x: np.nan
+
+
+def has_costly_width(state: Any, x: Any) -> bool:
+    """Whether these types are those of one regression for each article, and of a long context."""
+    forms = hasattr(state.instance_class, "S") and not hasattr(state.instance_class, "left_at")
+    return bool(forms and x.instance_class is Dense and not len(x[1]))
 
 
 def shown(state: Any, a: int, x: Any, segment: int) -> None:
