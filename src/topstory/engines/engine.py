@@ -25,6 +25,7 @@ class Engine(ABC):
     """
 
     name: ClassVar[str]
+    apart: ClassVar[bool] = False  # workers have memory of their own, perhaps on other machines
     workers: int
 
     @abstractmethod

@@ -33,6 +33,7 @@ class RayEngine(Engine):
     """
 
     name: ClassVar[str] = "ray"
+    apart: ClassVar[bool] = True
 
     def __init__(self, workers: int | None = None, address: str | None = None) -> None:
         if workers is not None and workers < 1:

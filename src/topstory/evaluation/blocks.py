@@ -40,11 +40,20 @@ class Blocks:
     @classmethod
     def of(cls, log: EventLog) -> Blocks:
         """Hours; less where they are few, days or more where they are very many; else runs."""
+        ends = None
         if log.times is not None and len(log):
             first, last = (
                 log.times.origin + int(tick) * log.times.unit
                 for tick in (log.times.ticks.min(), log.times.ticks.max())
             )
+            ends = first, last
+        return cls.over(len(log), ends)
+
+    @classmethod
+    def over(cls, events: int, ends: tuple[int, int] | None) -> Blocks:
+        """Those of a log with so many events from one time to another (microseconds), if known."""
+        if ends is not None:
+            first, last = ends
             coarser = HOUR
             while (last - first) // coarser >= MAX_BLOCKS:
                 coarser *= 24
@@ -53,14 +62,14 @@ class Blocks:
                 count = (last - origin) // width + 1
                 if count >= MIN_BLOCKS:
                     return cls(count, width, origin)
-        runs = min(BLOCKS_WITHOUT_TIMES, len(log))
-        width = -(-len(log) // runs) if runs else 1
-        return cls(-(-len(log) // width), width, None)
+        runs = min(BLOCKS_WITHOUT_TIMES, events)
+        width = -(-events // runs) if runs else 1
+        return cls(-(-events // width), width, None)
 
-    def numbers(self, log: EventLog, start: int, stop: int) -> Slots:
-        """The block of each of the events start … stop − 1."""
+    def numbers(self, log: EventLog, start: int, stop: int, before: int = 0) -> Slots:
+        """The block of each of the events start … stop − 1; `before` the log were so many more."""
         if self.origin is None or log.times is None:
-            return (np.arange(start, stop) // self.width).astype(np.int32)
+            return (np.arange(before + start, before + stop) // self.width).astype(np.int32)
         since = log.times.microseconds(start, stop) - self.origin
         return (since // self.width).astype(np.int32)
 

@@ -11,7 +11,7 @@ import numpy as np
 from topstory.evaluation.off_policy.estimators.registry import estimator_called
 from topstory.evaluation.off_policy.estimators.weighted_events import WeightedEvents
 from topstory.evaluation.off_policy.evaluate import warn_if_not_uniform
-from topstory.evaluation.off_policy.judging import Judge
+from topstory.evaluation.off_policy.judging import LogJudge
 from topstory.evaluation.off_policy.value import PolicyValue, Quantity
 from topstory.evaluation.off_policy.weighting.targets import target_of
 from topstory.evaluation.off_policy.weighting.weights import weighted
@@ -147,7 +147,7 @@ def choose_features(
     estimator = estimator_called(ESTIMATOR)
     labels = {pair: " × ".join(pair) for pair in judged}
     events = {labels[pair]: each for pair, each in judged.items()}
-    judge = Judge(rest, events, {name: estimator.fitted(each) for name, each in events.items()})
+    judge = LogJudge(rest, events, {name: estimator.fitted(each) for name, each in events.items()})
     alone = labels[NO_FEATURES, wanted[0]]
     found = {pair: judge.value(labels[pair], alone) for pair in judged if pair[0] != NO_FEATURES}
     order = sorted(found, key=lambda pair: -found[pair].value.value)

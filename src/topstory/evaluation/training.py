@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,14 +28,13 @@ from topstory.evaluation.replays.prepared_log import (
 from topstory.evaluation.replays.replay import replay
 from topstory.evaluation.result import Result
 from topstory.events import EventLog
-from topstory.events.folder.contents import read_contents
-from topstory.events.folder.location import location
-from topstory.events.folder.read import read_parts
+from topstory.events.folder.parts import LogFolder, LogPart
 from topstory.kernels.compilation import Floats
 from topstory.models.linear import LinearModel
+from topstory.models.priors.sums import ArticleSums
 from topstory.policies import Policy
 from topstory.policies.policy import check_seed
-from topstory.policies.sum_learner import learn_every
+from topstory.policies.sum_learner import LogKind, absorb_apart, learn_every, sums_apart
 
 if TYPE_CHECKING:
     from topstory.features import FeatureBuilder
@@ -114,7 +113,7 @@ def train(
     (2000, 200, True)
     """
     _check(policy, weights, held_out, seed)
-    source = _Source(log, features)
+    source = _Source(log if isinstance(log, EventLog) else LogFolder.opened(log), features)
     events = source.events
     if not events:
         raise ValueError("the log has no events, so there is nothing to learn")
@@ -154,31 +153,78 @@ def _check(policy: Policy, weights: str, held_out: float, seed: int) -> None:
     check_seed(seed)
 
 
+def train_first(
+    policy: Policy,
+    folder: LogFolder,
+    events: int,
+    weights: str,
+    engine: Engine,
+    progress: Progress | None = None,
+) -> Policy:
+    """The policy after the first events of a folder, in sums if the model has such, else in turn.
+
+    It is the same on every engine, and `train`'s to 1e-9.
+    """
+    _check(policy, weights, 0.0, 0)
+    where = engine if policy.model.additive else None
+    run = _Run(policy.copy(), _Source(folder, None), weights, 0, progress, where)
+    run.learn(0, events)
+    return run.policy
+
+
 class _Source:
     """A log in memory, or its folder."""
 
-    def __init__(
-        self, log: EventLog | str | PathLike[str], features: FeatureBuilder | None
-    ) -> None:
+    def __init__(self, log: EventLog | LogFolder, features: FeatureBuilder | None) -> None:
         self.log, self.features = log, features
 
     @property
     def events(self) -> int:
-        if isinstance(self.log, EventLog):
-            return len(self.log)
-        return read_contents(location(self.log)).events
+        return len(self.log) if isinstance(self.log, EventLog) else self.log.contents.events
 
     def parts(self, start: int, stop: int) -> Iterator[EventLog]:
         if isinstance(self.log, EventLog):
             yield self._built(self.log[start:stop])
             return
-        for part in read_parts(self.log, start, stop):
-            yield self._built(part)
+        for part in self.log.parts(start, stop):
+            yield self.part(part)
+
+    def part(self, part: LogPart) -> EventLog:
+        """The events of a part of the folder."""
+        assert isinstance(self.log, LogFolder)
+        return self._built(self.log.read(part))
 
     def _built(self, log: EventLog) -> EventLog:
         built = log if self.features is None else self.features.apply(log)
         check_range(built)
         return built
+
+
+class _Facts(NamedTuple):
+    """What is reported of the events of one part."""
+
+    events: int
+    capped: int
+    total: float  # of the weights
+    squares: float
+    least: float  # payoff
+    most: float
+    recorded: bool  # propensities
+    estimate: str | None  # how they were estimated
+
+    @classmethod
+    def of(cls, log: EventLog, weights: Floats | None, capped: int) -> _Facts:
+        used = np.ones(len(log)) if weights is None else weights
+        return cls(
+            len(log),
+            capped,
+            float(used.sum()),
+            float((used * used).sum()),
+            float(log.payoff.min(initial=0.0)),
+            float(log.payoff.max(initial=0.0)),
+            log.recorded_propensity is not None,
+            log.propensity_estimate,
+        )
 
 
 class _Run:
@@ -203,38 +249,54 @@ class _Run:
 
     def learn(self, start: int, stop: int) -> None:
         """Learn these events."""
+        # What a half-life makes of a trial depends on the last one of the part before it.
+        timeless = self.policy.half_life is None
+        if (
+            isinstance(self.source.log, LogFolder)
+            and timeless
+            and self.engine
+            and self.engine.apart
+        ):
+            self._learn_apart(self.source.log, self.engine, start, stop)
+            return
         for part in self.source.parts(start, stop):
-            self._warn(part)
-            weights = self._weights(part)
+            weights, capped = _weights(part, self.weights)
+            facts = _Facts.of(part, weights, capped)
+            self._warn(facts)
             if not self.learned and self.engine is None:
                 # One event compiles the kernels, or loads them: the time measured is the learning.
                 learn_every(self.policy.copy(), part[:1], None if weights is None else weights[:1])
             began = perf_counter()
             learn_every(self.policy, part, weights, self.engine, self._follow)
             self.seconds += perf_counter() - began
-            self.least = min(self.least, float(part.payoff.min(initial=0.0)))
-            self.most = max(self.most, float(part.payoff.max(initial=0.0)))
-            used = np.ones(len(part)) if weights is None else weights
-            self.total += float(used.sum())
-            self.squares += float((used * used).sum())
+            self._count(facts)
+
+    def _learn_apart(self, folder: LogFolder, engine: Engine, start: int, stop: int) -> None:
+        """Each worker reads and sums parts of its own; only sums come back."""
+        began = perf_counter()
+        shared = (self.source, self.policy, self.weights)
+        for found in engine.map(_learn_part, folder.parts(start, stop), shared):
+            self._warn(found.facts)
+            absorb_apart(self.policy, found.kind, found.sums, found.facts.events)
+            self._follow(found.facts.events)
+            self._count(found.facts)
+        self.seconds += perf_counter() - began
+
+    def _count(self, facts: _Facts) -> None:
+        self.capped += facts.capped
+        self.total += facts.total
+        self.squares += facts.squares
+        self.least, self.most = min(self.least, facts.least), max(self.most, facts.most)
 
     def judge(self, start: int, stop: int) -> Result:
         """Replay the policy as it is on these events; it does not learn from them."""
         return replay(self.policy, EventLog.concat(self.source.parts(start, stop)), 0.0, self.seed)
 
-    def _weights(self, log: EventLog) -> Floats | None:
-        if self.weights == NONE or log.recorded_propensity is None:
-            return None
-        sizes = log.pool_sizes[log.pool]
-        weights = 1.0 / (sizes * log.recorded_propensity.astype(np.float64))
-        self.capped += int((weights > MAX_WEIGHT).sum())
-        return np.minimum(weights, MAX_WEIGHT)
-
-    def _warn(self, log: EventLog) -> None:
+    def _warn(self, facts: _Facts) -> None:
         if self.weights == PROPENSITY and not self.warned:
             self.warned = True
-            warn_if_estimated(log.propensity_estimate, stacklevel=5)
-        uniform = log.recorded_propensity is None or self.weights == PROPENSITY
+            warn_if_estimated(facts.estimate, stacklevel=5)
+        uniform = not facts.recorded or self.weights == PROPENSITY
         if uniform or self.warned or isinstance(self.policy.model, LinearModel):
             return
         self.warned = True
@@ -250,3 +312,28 @@ class _Run:
         self.learned += events
         if self.progress is not None:
             self.progress("learning", self.learned, self.source.events)
+
+
+class _Learned(NamedTuple):
+    """What a worker found in its part of a folder."""
+
+    kind: LogKind
+    sums: ArticleSums
+    facts: _Facts
+
+
+def _learn_part(part: LogPart, shared: tuple[_Source, Policy, str]) -> _Learned:
+    source, policy, how = shared
+    log = source.part(part)
+    weights, capped = _weights(log, how)
+    sums = sums_apart(policy, log, weights)
+    return _Learned(LogKind.of(log), sums, _Facts.of(log, weights, capped))
+
+
+def _weights(log: EventLog, how: str) -> tuple[Floats | None, int]:
+    """How often each event counts (None: once), and how many would count more."""
+    if how == NONE or log.recorded_propensity is None:
+        return None, 0
+    sizes = log.pool_sizes[log.pool]
+    weights = 1.0 / (sizes * log.recorded_propensity.astype(np.float64))
+    return np.minimum(weights, MAX_WEIGHT), int((weights > MAX_WEIGHT).sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from topstory.engines import Engine
 from topstory.engines import engine as named_engine
@@ -85,6 +86,42 @@ def learn_sums(
     if whole is not None:
         absorb(model, whole)
     policy.trials += len(log)
+
+
+class LogKind(NamedTuple):
+    """What a policy must know of a log beside its events."""
+
+    articles: dict[str, Any]
+    dimension: int
+    event_features: int
+    feature_model: str | None
+
+    @classmethod
+    def of(cls, log: EventLog) -> LogKind:
+        """The kind of a log."""
+        return cls(dict(log.articles), log.dimension, log.event_features, log.feature_model)
+
+
+def sums_apart(policy: Policy, log: EventLog, weights: Floats | None) -> ArticleSums:
+    """What `learn_sums` would have the policy absorb of a log: to the bit, also elsewhere."""
+    model = policy.copy().model
+    model.add_all(log.articles)
+    model.see(log.dimension, log.event_features)
+    whole: ArticleSums | None = None
+    for start in range(0, max(1, len(log)), PART_EVENTS):
+        sums = _sum_part((start, min(start + PART_EVENTS, len(log))), (model, log, weights))
+        whole = sums if whole is None else whole.plus(sums)
+    assert whole is not None
+    return whole
+
+
+def absorb_apart(policy: Policy, kind: LogKind, sums: ArticleSums, events: int) -> None:
+    """Learn what `sums_apart` found in so many events of a log of that kind."""
+    policy.use_feature_model(kind.feature_model, "the log")
+    policy.model.add_all(kind.articles)
+    policy.model.see(kind.dimension, kind.event_features)
+    absorb(policy.model, sums)
+    policy.trials += events
 
 
 def _sum_part(part: tuple[int, int], shared: tuple[Model, EventLog, Floats | None]) -> ArticleSums:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import topstory as ts
 from topstory.cli.app import app
 from topstory.events.folder.location import location
-from topstory.events.folder.read import read_parts
+from topstory.events.folder.parts import read_parts
 
 
 @pytest.fixture(scope="module")

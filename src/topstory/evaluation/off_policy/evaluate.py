@@ -10,7 +10,7 @@ from topstory.evaluation.off_policy.candidates import Given, Progress, by_name, 
 from topstory.evaluation.off_policy.estimators.registry import estimator_called
 from topstory.evaluation.off_policy.estimators.weighted_events import Estimator, WeightedEvents
 from topstory.evaluation.off_policy.examination import examined
-from topstory.evaluation.off_policy.judging import LOGGED, Judge
+from topstory.evaluation.off_policy.judging import LOGGED, LogJudge
 from topstory.evaluation.off_policy.question import check_choice
 from topstory.evaluation.off_policy.value import Evaluation, Examination
 from topstory.evaluation.off_policy.weighting.payoff_model import PayoffModel
@@ -143,7 +143,7 @@ def judged(
     estimator: Estimator,
     greedy: bool,
     progress: Progress | None = None,
-) -> Judge:
+) -> LogJudge:
     """The sums of all policies over the log, from which their values follow."""
     work, done = len(log) * len(policies), 0
     payoffs = PayoffModel(log) if estimator.models_payoffs else None
@@ -158,7 +158,7 @@ def judged(
     for name, policy in policies.items():
         events[name] = weighted(log, target_of(policy, log, greedy), payoffs, follow)
     fitted = {name: estimator.fitted(each) for name, each in events.items()}
-    return Judge(log, events, fitted)
+    return LogJudge(log, events, fitted)
 
 
 def warn_if_not_uniform(log: EventLog) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from topstory.evaluation.off_policy.estimators.registry import ESTIMATORS, estimator_called
 from topstory.evaluation.off_policy.estimators.weighted_events import WeightedEvents
-from topstory.evaluation.off_policy.judging import LOGGED, Judge
+from topstory.evaluation.off_policy.judging import LOGGED, LogJudge
 from topstory.evaluation.off_policy.sensitivity import LARGEST, robust_to
 from topstory.evaluation.off_policy.value import (
     ArticleSupport,
@@ -29,7 +29,7 @@ FEW_DAYS = 2
 
 
 def examined(
-    judge: Judge, log: EventLog, baseline: str, names: list[str] | None = None
+    judge: LogJudge, log: EventLog, baseline: str, names: list[str] | None = None
 ) -> dict[str, Examination]:
     """Look closely at the policies of a judge whose events have payoffs predicted."""
     found = {}
@@ -37,7 +37,7 @@ def examined(
         if name == baseline:
             continue
         events, worth = judge.events[name], judge.value(name, baseline)
-        others = Judge(
+        others = LogJudge(
             log,
             dict.fromkeys(ESTIMATORS, events),
             {each: estimator_called(each).fitted(events) for each in ESTIMATORS},

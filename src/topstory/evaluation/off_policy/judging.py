@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,39 +26,38 @@ POWER = 0.8
 PER_POLICY = 3  # columns: numerator, denominator, weight
 
 
-class Judge:
+class Judge(ABC):
     """The sums of all policies over one log; their columns end with the payoff and the count."""
 
-    def __init__(
-        self,
-        log: EventLog,
-        events: Mapping[str, WeightedEvents],
-        estimators: Mapping[str, Estimator],
-    ) -> None:
-        self._names, self.events, self._estimators = list(events), events, estimators
-        self._log = log
-        self._width = PER_POLICY * len(events) + 2
-        payoff = next(iter(events.values())).payoff
-        self.binary = bool(np.isin(payoff, (0.0, 1.0)).all())
+    binary: bool  # whether every payoff is 0 or 1
+    recorded: bool  # whether the log has propensities
+    estimate: str | None  # how they were estimated; None: they were not
+    sums: ClusteredSums
 
-        def columns(start: int, stop: int) -> Floats:
-            found = np.ones((self._width, stop - start))
-            for i, name in enumerate(self._names):
-                part = events[name].part(start, stop)
-                terms = estimators[name].terms(part)
-                found[PER_POLICY * i] = terms.numerator
-                found[PER_POLICY * i + 1] = terms.denominator
-                found[PER_POLICY * i + 2] = part.weight
-            found[-2] = payoff[start:stop]
-            return found
+    def __init__(self, names: Sequence[str], estimators: Mapping[str, Estimator]) -> None:
+        self._names, self._estimators = list(names), estimators
+        self._width = judged_width(len(names))
 
-        self.sums: ClusteredSums = clustered_sums(log, self._width, columns)
-        self._total = self.sums.total
+    @property
+    def _total(self) -> Floats:
+        return self.sums.total
 
-    @cached_property
+    @property
+    @abstractmethod
     def _unbiased(self) -> Judge:
         """Of the same events by dr: a bias cannot be seen, so intervals are those without one."""
-        return Judge(self._log, self.events, dict.fromkeys(self._names, Dr()))
+
+    @abstractmethod
+    def _sizes(self, name: str) -> WeightSizes:
+        """Of the weights of a policy."""
+
+    @abstractmethod
+    def _moments(self, name: str, value: float) -> tuple[float, float]:
+        """Σe² and Σe⁴ of the errors e = numerator − value · denominator."""
+
+    @abstractmethod
+    def _robust(self, name: str, baseline: str) -> float | None:
+        """How wrong estimated propensities may be, if that is known: see `robust_to`."""
 
     def logged(self) -> Quantity:
         """What the log itself earned."""
@@ -67,13 +68,13 @@ class Judge:
     def value(self, name: str, baseline: str) -> PolicyValue:
         """What one policy would earn."""
         i = PER_POLICY * self._names.index(name)
-        estimator, weight = self._estimators[name], self.events[name].weight
+        estimator, weights = self._estimators[name], self._sizes(name)
         value, gradient = self._ratio(i, i + 1)
         sizes = self._column(-1 if estimator.name == "dm" else i + 2)
         error = self.sums.error(gradient, sizes).limited(self._telling(name, value))
-        squares, total = float(weight @ weight), float(self._total[i + 2])
-        effective = total**2 / squares if squares else 0.0
-        share = float(weight.max(initial=0.0)) / total if total else 0.0
+        total = float(self._total[i + 2])
+        effective = total**2 / weights.squares if weights.squares else 0.0
+        share = weights.largest / total if total else 0.0
         mean, mean_gradient = self._ratio(i + 2, -1)
         mean_error = self.sums.error(mean_gradient, self._column(-1))
         mean_weight = mean_of(mean, mean_error)
@@ -86,10 +87,8 @@ class Judge:
             smallest = exact.smallest_lift
         warned = list(cautions(estimator.name, mean_weight, effective, share, worth.too_short))
         robust = None
-        if self._log.propensity_estimate is not None:
-            base = None if baseline == LOGGED else self.events[baseline]
-            if name != baseline:
-                robust = robust_to(self._log, self.events[name], base)
+        if self.estimate is not None:
+            robust = None if name == baseline else self._robust(name, baseline)
             warned.append(estimated(lift, robust))
         return PolicyValue(
             policy=name,
@@ -114,10 +113,9 @@ class Judge:
 
     def propensities(self) -> str:
         """Where the log's propensities are from, in words."""
-        if self._log.propensity_estimate is not None:
-            return f"estimated, not recorded: {self._log.propensity_estimate}"
-        recorded = self._log.recorded_propensity is not None
-        return "as recorded" if recorded else "taken to be 1 / the pool's size"
+        if self.estimate is not None:
+            return f"estimated, not recorded: {self.estimate}"
+        return "as recorded" if self.recorded else "taken to be 1 / the pool's size"
 
     def lifts_together(self, baseline: str) -> dict[str, Quantity]:
         """The lift of every policy, with intervals that hold for all of them at once."""
@@ -154,11 +152,8 @@ class Judge:
         A few clicks with large weights make nearly all of it; then it is hardly known itself, and
         an interval with the freedom of its many blocks would be too narrow.
         """
-        terms = self._estimators[name].terms(self.events[name])
-        squares = terms.numerator - value * terms.denominator
-        squares *= squares
-        fourth = float(squares @ squares)
-        return max(1.0, float(squares.sum()) ** 2 / fourth) if fourth > 0 else np.inf
+        second, fourth = self._moments(name, value)
+        return max(1.0, second**2 / fourth) if fourth > 0 else np.inf
 
     def _lift(
         self, name: str, value: float, gradient: Floats, baseline: str, sizes: Floats
@@ -187,3 +182,75 @@ class Judge:
         one = np.zeros(self._width)
         one[place] = 1.0
         return one
+
+
+class LogJudge(Judge):
+    """Of a log in memory."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        events: Mapping[str, WeightedEvents],
+        estimators: Mapping[str, Estimator],
+    ) -> None:
+        super().__init__(list(events), estimators)
+        self.events, self._log = events, log
+        payoff = next(iter(events.values())).payoff
+        self.binary = bool(np.isin(payoff, (0.0, 1.0)).all())
+        self.recorded = log.recorded_propensity is not None
+        self.estimate = log.propensity_estimate
+
+        def columns(start: int, stop: int) -> Floats:
+            parts = {name: each.part(start, stop) for name, each in events.items()}
+            return judged_columns(parts, estimators)
+
+        self.sums = clustered_sums(log, self._width, columns)
+
+    @cached_property
+    def _unbiased(self) -> Judge:
+        return LogJudge(self._log, self.events, dict.fromkeys(self._names, Dr()))
+
+    def _sizes(self, name: str) -> WeightSizes:
+        return WeightSizes.of(self.events[name].weight)
+
+    def _moments(self, name: str, value: float) -> tuple[float, float]:
+        terms = self._estimators[name].terms(self.events[name])
+        squares = terms.numerator - value * terms.denominator
+        squares *= squares
+        return float(squares.sum()), float(squares @ squares)
+
+    def _robust(self, name: str, baseline: str) -> float | None:
+        base = None if baseline == LOGGED else self.events[baseline]
+        return robust_to(self._log, self.events[name], base)
+
+
+class WeightSizes(NamedTuple):
+    """What is reported of weights, beside their sum."""
+
+    squares: float
+    largest: float
+
+    @classmethod
+    def of(cls, weight: Floats) -> WeightSizes:
+        """Of these."""
+        return cls(float(weight @ weight), float(weight.max(initial=0.0)))
+
+
+def judged_width(policies: int) -> int:
+    """How many columns a judge of so many policies adds up."""
+    return PER_POLICY * policies + 2
+
+
+def judged_columns(
+    events: Mapping[str, WeightedEvents], estimators: Mapping[str, Estimator]
+) -> Floats:
+    """(q, n) what the same events of all policies add to the sums."""
+    payoff = next(iter(events.values())).payoff
+    found = np.ones((judged_width(len(events)), len(payoff)))
+    for i, (name, own) in enumerate(events.items()):
+        terms = estimators[name].terms(own)
+        found[PER_POLICY * i] = terms.numerator
+        found[PER_POLICY * i + 1] = terms.denominator
+        found[PER_POLICY * i + 2] = own.weight
+    found[-2] = payoff
+    return found

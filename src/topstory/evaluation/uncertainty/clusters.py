@@ -17,13 +17,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topstory.evaluation.blocks import Blocks
 from topstory.evaluation.dependence import Dependence
 from topstory.evaluation.intervals import Variance, freedom, variance
 from topstory.evaluation.replays.prepared_log import chunks
 from topstory.events import EventLog
-from topstory.kernels.compilation import Floats
+from topstory.kernels.compilation import Floats, Slots
 from topstory.kernels.scans.clusters import add_clusters
 
 UNKNOWN = Variance(float("nan"), 0.0)
@@ -123,24 +124,33 @@ def clustered_sums(
     cell_block = np.full(count, -1, np.int32)
     cells, singles = np.zeros((width, width)), np.zeros((width, width))
     for start, stop in chunks(len(log)):
-        add_clusters(
-            blocks.numbers(log, start, stop),
-            np.zeros(0, np.int64) if visitor is None else visitor[start:stop],
-            columns(start, stop),
-            by_block,
-            by_visitor,
-            cell,
-            cell_block,
-            cells,
-            singles,
-            np.empty(width),
-        )
+        who = np.zeros(0, np.int64) if visitor is None else visitor[start:stop]
+        block, values = blocks.numbers(log, start, stop), columns(start, stop)
+        add_events(block, who, values, by_block, by_visitor, cell, cell_block, cells, singles)
     came = cell_block >= 0
-    cells, singles = _whole(cells) + cell[came].T @ cell[came], _whole(singles)
+    cells, singles = whole(cells) + cell[came].T @ cell[came], whole(singles)
     returning = visitor is not None and int(came.sum()) < int((visitor >= 0).sum())
     return ClusteredSums(by_block, by_visitor[came], cells, singles, returning, blocks)
 
 
-def _whole(triangle: Floats) -> Floats:
+def add_events(
+    block: Slots,
+    visitor: NDArray[np.int64],
+    columns: Floats,
+    by_block: Floats,
+    by_visitor: Floats,
+    cell: Floats,
+    cell_block: Slots,
+    cells: Floats,
+    singles: Floats,
+) -> None:
+    """`kernels.scans.clusters.add_clusters`, with its own room."""
+    room = np.empty(len(columns))
+    add_clusters(
+        *(block, visitor, columns, by_block, by_visitor, cell, cell_block, cells, singles, room)
+    )
+
+
+def whole(triangle: Floats) -> Floats:
     """The symmetric matrix of a lower triangle."""
     return np.asarray(triangle + np.tril(triangle, -1).T)

@@ -34,19 +34,39 @@ def opened(path: Location, schema: pa.Schema, rows: int) -> Iterator[pq.ParquetF
         yield file
 
 
-def batches(path: Location, schema: pa.Schema, rows: int) -> Iterator[tuple[int, Any]]:
-    """The file's rows in batches, each with the number of its first row.
+def batches(
+    path: Location, schema: pa.Schema, rows: int, first: int = 0, last: int | None = None
+) -> Iterator[tuple[int, Any]]:
+    """The file's rows, or first … last − 1 of them, in batches, each with its first row's number.
 
     There are nulls only in columns for which the schema allows them.
     """
+    last = rows if last is None else last
     with opened(path, schema, rows) as file:
-        start = 0
-        for batch in file.iter_batches(BATCH_ROWS, columns=schema.names, use_threads=False):
-            for field in schema:
-                if not field.nullable:
-                    _check_nulls(batch.column(field.name), path, field.name)
-            yield start, batch
+        start, groups = _overlapping(file, first, last)
+        for batch in file.iter_batches(
+            BATCH_ROWS, row_groups=groups, columns=schema.names, use_threads=False
+        ):
+            low, high = max(first - start, 0), min(last - start, len(batch))
+            if low < high:
+                wanted = batch.slice(low, high - low)
+                for field in schema:
+                    if not field.nullable:
+                        _check_nulls(wanted.column(field.name), path, field.name)
+                yield start + low, wanted
             start += len(batch)
+
+
+def _overlapping(file: pq.ParquetFile, first: int, last: int) -> tuple[int, list[int]]:
+    """The row groups that have some of these rows, and the number of their first row."""
+    groups, start, before = list[int](), 0, 0
+    for group in range(file.metadata.num_row_groups):
+        after = before + file.metadata.row_group(group).num_rows
+        if before < last and first < after:
+            start = start if groups else before
+            groups.append(group)
+        before = after
+    return start, groups
 
 
 def parquet_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:

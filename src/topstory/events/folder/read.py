@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -62,27 +60,6 @@ def read(folder: str | PathLike[str]) -> EventLog:
     raise OSError(f"{place}: the log was replaced repeatedly while it was read; try again")
 
 
-def read_parts(folder: str | PathLike[str], start: int, stop: int) -> Iterator[EventLog]:
-    """The events start … stop − 1 as logs of one file each; one of them is in memory at a time."""
-    place = location(folder)
-    contents = read_contents(place)
-    articles = read_articles(place / ARTICLES, contents)
-    pools = read_pools(place / POOLS, contents, articles)
-    users = None if contents.users is None else read_users(place / USERS, contents)
-    before = 0
-    for file in contents.files:
-        first, last = max(start - before, 0), min(stop - before, file.events)
-        if first < last:
-            # How many propensities of a part were recorded is not known, but that of the whole is.
-            alone = msgspec.structs.replace(contents, events=file.events, files=(file,))
-            alone = msgspec.structs.replace(alone, recorded_count=None)
-            _check_footer(alone, place / file.name, file.events)
-            columns = _LogBuffers(alone, articles, pools, users)
-            columns.fill(0, place / file.name, file.events)
-            yield columns.log()[first:last]
-        before += file.events
-
-
 def _version(folder: Location) -> tuple[int, ...]:
     if isinstance(folder, RemotePath):
         return (folder / CONTENTS).version()
@@ -114,7 +91,7 @@ def _read(folder: Location) -> EventLog:
         # All footers first, so that no memory is allocated on the word of log.json alone.
         for check in [threads.submit(_check_footer, contents, *file) for file in files]:
             check.result()
-        columns = _LogBuffers(contents, articles, pools, users)
+        columns = LogBuffers(contents, articles, pools, users)
         jobs = [threads.submit(columns.fill, number, *file) for number, file in enumerate(files)]
         try:
             for job in jobs:
@@ -129,7 +106,7 @@ def _check_footer(contents: LogContents, path: Location, rows: int) -> None:
         pass
 
 
-class _LogBuffers:
+class LogBuffers:
     """Columns of the final length. Each file fills its own rows, so files may be read in any order.
 
     Files are not trusted: everything that `from_arrays` checks is checked again.
@@ -165,14 +142,16 @@ class _LogBuffers:
         self._decisions: list[list[pa.Table]] = [[] for _ in contents.files]
         self._varying: list[list[Array]] = [[] for _ in contents.files]
 
-    def fill(self, number: int, path: Location, rows: int) -> None:
-        """Read file `number` into its place."""
+    def fill(
+        self, number: int, path: Location, rows: int, first: int = 0, last: int | None = None
+    ) -> None:
+        """Read file `number` into its place, or its rows first … last − 1."""
         schema = events_schema(self._contents)
         if not self._contents.recorded_propensity:
             # The file always has it, for other tools; here it follows from the pools.
             schema = schema.remove(schema.get_field_index("propensity"))
-        for start, batch in batches(path, schema, rows):
-            place = slice(self._starts[number] + start, self._starts[number] + start + len(batch))
+        for start, batch in batches(path, schema, rows, first, last):
+            place = slice(begin := self._starts[number] + start - first, begin + len(batch))
             where = f"{path}: row "
             if self._people is None:
                 self._fill_users(batch.column("user"), place, number, where, start)

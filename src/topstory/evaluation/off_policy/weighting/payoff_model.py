@@ -6,6 +6,8 @@ known, any event of its visitor. Otherwise luck would be predicted, and count tw
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,17 +28,30 @@ RIDGE = 1.0
 
 
 class PayoffModel:
-    """A ridge regression for each article, once for each fold, learned from the other folds."""
+    """A ridge regression for each article, once for each fold, learned from the other folds.
 
-    def __init__(self, log: EventLog) -> None:
+    Args:
+        log: whose payoffs are predicted.
+        learned: the model of each fold, if they were learned from more than this log.
+        folds: (n,) the fold of each event, then.
+    """
+
+    def __init__(
+        self,
+        log: EventLog,
+        learned: Sequence[Policy] | None = None,
+        folds: NDArray[np.uint8] | None = None,
+    ) -> None:
         self._log = log
         self._users = log.users if log.exact is None else log.exact.users
-        self._folds = _folds(log)
-        self._learned = [Policy(DisjointLinear(RIDGE), Greedy()) for _ in range(FOLDS)]
+        self._folds = folds_of(log.visitor_number, len(log)) if folds is None else folds
+        self._learned = [new_model() for _ in range(FOLDS)] if learned is None else learned
         self._slots: list[Slots] = []
         for policy in self._learned:
             self._slots.append(policy.model.add_all(log.articles))
             policy.model.see(log.dimension)
+        if learned is not None:
+            return
         for start, stop in chunks(len(log)):
             part = log[start:stop]
             for fold, policy in enumerate(self._learned):
@@ -66,10 +81,14 @@ class PayoffModel:
         return direct, shown
 
 
-def _folds(log: EventLog) -> NDArray[np.uint8]:
-    """(n,) each event's fold: by its visitor, where that is known."""
-    number = np.arange(len(log))
-    visitor = log.visitor_number
+def new_model() -> Policy:
+    """The model of a fold, before it learns."""
+    return Policy(DisjointLinear(RIDGE), Greedy())
+
+
+def folds_of(visitor: NDArray[np.int64] | None, events: int, before: int = 0) -> NDArray[np.uint8]:
+    """(n,) each event's fold: by its visitor, where that is known; `before` them came so many."""
+    number = np.arange(before, before + events)
     if visitor is not None:
         number = np.where(visitor >= 0, visitor, number)
     return (number % FOLDS).astype(np.uint8)
