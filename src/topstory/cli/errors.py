@@ -43,8 +43,8 @@ def reports_errors(command: Callable[P, None]) -> Callable[P, None]:
             raise typer.Exit(0) from None
         except (OSError, ValueError, MissingExtra) as error:
             _fail(_sentence(error))
-        except MemoryError:
-            _fail("out of memory")
+        except MemoryError as error:
+            _fail(_sentence(error) if error.args else "out of memory")
         except Exception as error:
             _fail(
                 f"unexpected {type(error).__name__}: {_sentence(error)} "

@@ -62,6 +62,23 @@ def candidates(
     progress: Progress | None = None,
 ) -> FixedPolicies:
     """The policies, those given by name trained on the first `train_share` of the log."""
+    made, learning = learners(given, seed, parameters)
+    if not learning:
+        return FixedPolicies(chosen(given, made), log, 0)
+    cut = share_of_events(len(log), train_share)
+    first = log[:cut]
+    for name in learning:
+        weights = weights_for(made[name], first.recorded_propensity is not None)
+        made[name] = train(
+            made[name], first, weights=weights, held_out=0, seed=seed, progress=progress
+        ).policy
+    return FixedPolicies(chosen(given, made), log[cut:], cut)
+
+
+def learners(
+    given: Mapping[str, Given], seed: int, parameters: Mapping[str, Any]
+) -> tuple[dict[str, Policy], list[str]]:
+    """The policies given by name, not yet trained; and the names of those that learn."""
     called = [each for each in given.values() if isinstance(each, str)]
     assigned = assign_parameters(called, parameters) if called else {}
     if parameters and not called:
@@ -78,27 +95,29 @@ def candidates(
         if made[name].model.folds:
             raise ValueError(f"{name} knows the log that is to judge it; replay shows its value")
     learning = [name for name, each in made.items() if each.model.learns]
-    if not learning:
-        return FixedPolicies(_chosen(given, made), log, 0)
+    return made, learning
+
+
+def share_of_events(events: int, train_share: float) -> int:
+    """How many events policies learn from before the rest judges them.
+
+    >>> share_of_events(100, 0.25)
+    25
+    """
     if not 0 < train_share < 1:
         raise ValueError(f"train_share must be between 0 and 1, got {train_share!r}")
-    cut = round(train_share * len(log))
-    if not 0 < cut < len(log):
-        raise ValueError(f"the log has {len(log)} events: too few to train on a part of them")
-    first = log[:cut]
-    for name in learning:
-        weights = weights_for(made[name], first)
-        made[name] = train(
-            made[name], first, weights=weights, held_out=0, seed=seed, progress=progress
-        ).policy
-    return FixedPolicies(_chosen(given, made), log[cut:], cut)
+    cut = round(train_share * events)
+    if not 0 < cut < events:
+        raise ValueError(f"the log has {events} events: too few to train on a part of them")
+    return cut
 
 
-def weights_for(policy: Policy, log: EventLog) -> str:
-    """How events count in training: averages need weights where the log is not uniform."""
+def weights_for(policy: Policy, recorded: bool) -> str:
+    """How events count in training: averages need weights where the log has propensities."""
     averages = not isinstance(policy.model, LinearModel)
-    return PROPENSITY if averages and log.recorded_propensity is not None else NONE
+    return PROPENSITY if averages and recorded else NONE
 
 
-def _chosen(given: Mapping[str, Given], made: Mapping[str, Policy]) -> dict[str, Any]:
+def chosen(given: Mapping[str, Given], made: Mapping[str, Policy]) -> dict[str, Any]:
+    """The policies to be judged, by name."""
     return {name: made[each] if isinstance(each, str) else each for name, each in given.items()}

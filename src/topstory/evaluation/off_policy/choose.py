@@ -168,7 +168,12 @@ def _candidates(log: EventLog, policies: Sequence[str] | None, seed: int) -> dic
 
 def _trained(policy: Policy, log: EventLog, seed: int, progress: Progress | None) -> Policy:
     return train(
-        policy, log, weights=weights_for(policy, log), held_out=0, seed=seed, progress=progress
+        policy,
+        log,
+        weights=weights_for(policy, log.recorded_propensity is not None),
+        held_out=0,
+        seed=seed,
+        progress=progress,
     ).policy
 
 

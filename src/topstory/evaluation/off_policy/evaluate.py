@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from os import PathLike
 from time import perf_counter
 
+from topstory.engines import Engine
+from topstory.engines import engine as named_engine
 from topstory.evaluation.off_policy.candidates import Given, Progress, by_name, candidates
 from topstory.evaluation.off_policy.estimators.registry import estimator_called
 from topstory.evaluation.off_policy.estimators.weighted_events import Estimator, WeightedEvents
 from topstory.evaluation.off_policy.examination import examined
-from topstory.evaluation.off_policy.judging import LOGGED, LogJudge
+from topstory.evaluation.off_policy.folders.judge_folder import judge_folder
+from topstory.evaluation.off_policy.judging import LOGGED, Judge, LogJudge
 from topstory.evaluation.off_policy.question import check_choice
 from topstory.evaluation.off_policy.value import Evaluation, Examination
 from topstory.evaluation.off_policy.weighting.payoff_model import PayoffModel
@@ -23,6 +27,7 @@ from topstory.evaluation.replays.prepared_log import (
     warn_if_estimated,
 )
 from topstory.events import EventLog
+from topstory.events.folder.parts import LogFolder
 from topstory.events.log import check_log
 from topstory.events.quality.checks import SIGNIFICANCE_LEVEL
 from topstory.events.quality.rejection import Rejection, rejection
@@ -36,7 +41,7 @@ MUCH = 0.1  # of a mean weight that should be 1
 
 def evaluate(
     policies: Given | Iterable[str] | Mapping[str, Given],
-    log: EventLog,
+    log: EventLog | str | PathLike[str],
     *,
     estimator: str = "snips",
     baseline: str = LOGGED,
@@ -44,6 +49,7 @@ def evaluate(
     train_share: float = 0.5,
     seed: int = 0,
     examine: bool = False,
+    engine: str | Engine | None = None,
     progress: Progress | None = None,
     **parameters: Setting | None,
 ) -> Evaluation:
@@ -56,7 +62,9 @@ def evaluate(
     Args:
         policies: a trained `Policy`; the name of one, which is then trained on the first part of
             the log; an object with `probabilities(user, pool)`; or several of these by name.
-        log: what happened. Policies given must not have learned from it.
+        log: what happened, or the folder or URL of a log, which is then read in parts, two times
+            (three for `dr` and `dm`): so it may be larger than memory. Policies given must not have
+            learned from it.
         estimator: `snips`, `ips`, `dr`, `dr-shrunk`, `switch` or `dm`.
         baseline: what lifts are measured against: `logged`, or the name of one of the policies.
         bucket: `deployment`: a `Policy` shows its best estimate; `learning`: as its explorer does.
@@ -64,7 +72,11 @@ def evaluate(
             judged on the rest.
         seed: of the policies that are trained.
         examine: look closer: weights, articles, all estimators, and what would change the
-            conclusion (`Evaluation.examined`). It takes a few times as long.
+            conclusion (`Evaluation.examined`). It takes a few times as long, and the log in memory.
+        engine: where the parts of a folder are read and summed: `serial`, `local` (by default) or
+            `ray`. The numbers do not depend on it, and are those of the log in memory to 1e-9; but
+            policies given by name learn by sums, and payoff models do. Whether the log was uniform
+            is tested on some million events. `switch` and `dr-shrunk` need the log in memory.
         progress: called with (what is being done, events done, events in all), now and then.
         parameters: of the policies given by name, such as `alpha`; each takes those that it knows.
 
@@ -89,7 +101,6 @@ def evaluate(
     >>> found["sunny"].lift.interval.low > 1, found.trained_events  # more than twice as much
     (True, 2000)
     """
-    check_log(log)
     chosen = estimator_called(estimator)
     check_seed(seed)
     if bucket not in (DEPLOYMENT, LEARNING):
@@ -97,33 +108,55 @@ def evaluate(
     given = by_name(policies)
     if baseline != LOGGED and baseline not in given:
         raise ValueError(f"baseline must be '{LOGGED}' or one of {', '.join(given)}: {baseline!r}")
-    if not len(log):
-        raise ValueError("the log has no events, so no policy can be judged on it")
     numbers = {name: value for name, value in parameters.items() if value is not None}
-    ready = candidates(given, log, train_share, seed, numbers, progress)
-    check_range(ready.rest)
-    warn_if_not_uniform(ready.rest)
-    greedy = bucket == DEPLOYMENT
-    # One event compiles the kernels, or loads them: the time measured is the judging.
-    judged(ready.policies, ready.rest[:1], chosen, greedy)
-    began = perf_counter()
-    judge = judged(ready.policies, ready.rest, chosen, greedy, progress)
-    taken = perf_counter() - began
-    closer = looked_closer(ready.policies, ready.rest, greedy, baseline) if examine else {}
+    greedy, closer = bucket == DEPLOYMENT, dict[str, Examination]()
+    judge: Judge
+    if isinstance(log, EventLog):
+        if engine is not None:
+            raise ValueError(
+                f"engine {engine!r} reads the parts of a log's folder: give the folder or its URL "
+                "instead of a log in memory"
+            )
+        check_log(log)
+        _check_events(len(log))
+        ready = candidates(given, log, train_share, seed, numbers, progress)
+        check_range(ready.rest)
+        warn_if_not_uniform(ready.rest)
+        # One event compiles the kernels, or loads them: the time measured is the judging.
+        judged(ready.policies, ready.rest[:1], chosen, greedy)
+        began = perf_counter()
+        judge = judged(ready.policies, ready.rest, chosen, greedy, progress)
+        taken, events, trained = perf_counter() - began, len(ready.rest), ready.trained_events
+        if examine:
+            closer = dict(looked_closer(ready.policies, ready.rest, greedy, baseline))
+    else:
+        if examine:
+            raise ValueError("a closer look needs the log in memory: EventLog.read it first")
+        folder = LogFolder.opened(log)
+        _check_events(folder.contents.events)
+        judge, events, trained, taken = judge_folder(
+            *(given, folder, named_engine("local" if engine is None else engine), chosen, greedy),
+            *(train_share, seed, numbers, progress, warn_if_not_uniform),
+        )
     return Evaluation(
         values={name: judge.value(name, baseline) for name in given},
         logged=judge.logged(),
         estimator=estimator,
         baseline=baseline,
         bucket=bucket,
-        events=len(ready.rest),
-        trained_events=ready.trained_events,
+        events=events,
+        trained_events=trained,
         binary=judge.binary,
         covers=judge.covers(),
         propensities=judge.propensities(),
         seconds=taken,
         examined=closer,
     )
+
+
+def _check_events(events: int) -> None:
+    if not events:
+        raise ValueError("the log has no events, so no policy can be judged on it")
 
 
 def looked_closer(

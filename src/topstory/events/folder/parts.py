@@ -66,9 +66,12 @@ class LogFolder:
         people = None if contents.users is None else read_users(place / USERS, contents)
         return cls(place, contents, articles, pools, people)
 
-    def parts(self, start: int, stop: int) -> list[LogPart]:
-        """The events start … stop − 1 of the log. A large file is cut, small ones stay apart."""
-        found, before, most = list[LogPart](), 0, part_events(self.contents)
+    def parts(self, start: int, stop: int, beside: int = 0) -> list[LogPart]:
+        """The events start … stop − 1 of the log. A large file is cut, small ones stay apart.
+
+        `beside`: so many bytes for each event will be needed beside the log.
+        """
+        found, before, most = list[LogPart](), 0, part_events(self.contents, beside)
         for file in self.contents.files:
             for row in range(0, file.events, most):
                 first = max(start - before, row)
@@ -91,9 +94,9 @@ class LogFolder:
         return columns.log()
 
 
-def part_events(contents: LogContents) -> int:
+def part_events(contents: LogContents, beside: int = 0) -> int:
     """How many events a part has at most: whole batches, so that sums over them do not differ."""
-    event = contents.dimension * (12 if contents.exact else 4) + OTHER_BYTES
+    event = contents.dimension * (12 if contents.exact else 4) + OTHER_BYTES + beside
     return max(1, PART_BYTES // event // BATCH_ROWS) * BATCH_ROWS
 
 

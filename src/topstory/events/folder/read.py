@@ -31,6 +31,7 @@ from topstory.events.folder.contents import (
     read_contents,
 )
 from topstory.events.folder.location import Location, RemotePath, location
+from topstory.events.folder.memory import check_memory
 from topstory.events.folder.parquet_files import batches, opened
 from topstory.events.folder.read_tables import UserTable, read_articles, read_pools, read_users
 from topstory.events.folder.schemas import events_schema
@@ -91,6 +92,7 @@ def _read(folder: Location) -> EventLog:
         # All footers first, so that no memory is allocated on the word of log.json alone.
         for check in [threads.submit(_check_footer, contents, *file) for file in files]:
             check.result()
+        check_memory(folder, contents)
         columns = LogBuffers(contents, articles, pools, users)
         jobs = [threads.submit(columns.fill, number, *file) for number, file in enumerate(files)]
         try:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from topstory.cli.arguments import AsJson, Bucket, LogFolder, ReportFile, Seed
+from topstory.cli.arguments import Address, AsJson, Bucket, LogFolder, ReportFile, Seed
 from topstory.cli.policy_options import with_policy_numbers
 from topstory.extras import require
 from topstory.policies.entries import Setting
@@ -40,6 +40,16 @@ def evaluate(
             "rest.",
         ),
     ] = 0.5,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Read and sum parts of LOG on serial, local (all cores) or ray, so that LOG may "
+            "be larger than memory: the same numbers to 1e-9. Not for switch, dr-shrunk and "
+            "--report. Default: read LOG into memory.",
+        ),
+    ] = None,
+    address: Address = None,
     seed: Seed = 0,
     report: ReportFile = None,
     json: AsJson = False,
@@ -62,11 +72,19 @@ def evaluate(
     from topstory.cli.output.warnings import printed_warnings
     from topstory.cli.policy_files import given_policies
     from topstory.cli.reports.evaluate import evaluation_report
+    from topstory.engines import engine as named_engine
 
     if report is not None:
         require("report")
+        if engine is not None:
+            raise typer.BadParameter(
+                "a report needs the log in memory: leave out --engine", param_hint="--report"
+            )
+    if address is not None and engine is None:
+        raise typer.BadParameter("it is that of --engine ray", param_hint="--address")
+    where = None if engine is None else named_engine(engine, address=address)
     given = given_policies(policy, numbers, seed)
-    events = ts.EventLog.read(log)
+    events = ts.EventLog.read(log) if where is None else log
     console = stderr_console()
     with printed_warnings(console) as warnings, work_bar(console, "reading", events=True) as follow:
         found = ts.evaluate(
@@ -78,6 +96,7 @@ def evaluate(
             train_share=train_share,
             seed=seed,
             examine=report is not None,
+            engine=where,
             progress=follow,
             **numbers,
         )

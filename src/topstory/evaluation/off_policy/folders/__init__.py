@@ -1,0 +1,1 @@
+"""Evaluation of a log that is in no one memory: its parts are read and summed by workers."""
