@@ -49,7 +49,7 @@ WHERE number > ? ORDER BY number
 """
 # Plus 0: else a database may scan the index of payoffs from its beginning.
 FIRST_PAID_AFTER = "SELECT min(decision + 0) FROM journal WHERE number > ?"
-_PRUNED = "(kind = 'Decided' AND number < ?) OR (decision IS NOT NULL AND decision < ?)"
+_PRUNED = "(kind IN ('Decided', 'Cut') AND number < ?) OR (decision IS NOT NULL AND decision < ?)"
 PRUNE = f"DELETE FROM journal WHERE {_PRUNED}"
 # What is pruned leaves gaps in the chain: up to the end of the last batch that has one.
 LAST_PRUNED = f"SELECT max(number) FROM journal WHERE {_PRUNED}"

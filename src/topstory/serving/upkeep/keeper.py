@@ -62,8 +62,9 @@ class Keeper:
             try:
                 await self.note_time()
                 await self.snapshot()
-                if self._service.config.journal.archive_days is not None:
-                    await self.archive()
+                # However much comes in between two snapshots, as much goes out.
+                while await self.archive() >= MAX_ARCHIVED_AT_ONCE:
+                    await asyncio.sleep(0)
             except (OSError, ValueError, JournalError) as error:
                 # Nothing is lost: a snapshot only makes the next start faster.
                 log.error("could not write a snapshot or archive: %s", error)

@@ -32,7 +32,7 @@ FOLD_SECONDS = 0.01  # between two looks at an inbox that was empty
 MAX_FOLD = 8_000  # records in one cut
 RETRY_SECONDS = 0.2
 PURGE_SECONDS = 5.0
-MAX_PURGED = 20_000  # rows at once: deleting them delays a look
+MAX_PURGED = 20_000  # rows at once, more than a cut has: deleting them delays a look
 PURGE_GRACE = 600 * SECOND  # after the window of a decision
 
 
@@ -49,7 +49,7 @@ class Fold:
         self._remembered = config.limits.remembered
         self.unknown = 0  # payoffs that were left out: of no decision, or of one that has another
         self.moved = 0  # records
-        self._purged = 0.0
+        self._purged = -PURGE_SECONDS
 
     async def run(self) -> None:
         """Fold until this learner is replaced."""
@@ -85,6 +85,7 @@ class Fold:
         if failure is not None:
             log.error("a cut was not written, it is tried again: %s", failure)
             await asyncio.sleep(RETRY_SECONDS)
+        await self._purge()
         return True
 
     def _look(self, cuts: Mapping[int, int]) -> tuple[Arrivals, dict[int, Found]]:
@@ -159,10 +160,11 @@ class Fold:
         now = monotonic()
         if now - self._purged < PURGE_SECONDS:
             return
-        self._purged = now
         before = self._ledger.clock.now() - self._kept
         cuts = dict(self._ledger.state.cuts)
-        await asyncio.to_thread(self._inbox.purge, cuts, before, MAX_PURGED)
+        gone = await asyncio.to_thread(self._inbox.purge, cuts, before, MAX_PURGED)
+        # If more are waiting, the next look deletes again: no cut brings in as much as that.
+        self._purged = now if gone < MAX_PURGED else -PURGE_SECONDS
 
 
 def _is_open(pending: PendingDecision | None) -> TypeGuard[PendingDecision]:
