@@ -41,6 +41,7 @@ from benchmarks import (
     wide,
     workers,
 )
+from benchmarks.capacity import run as capacity
 from benchmarks.policies import tempering
 from benchmarks.tables import Section, fill_in
 
@@ -65,6 +66,7 @@ PARTS: dict[str, Callable[[bool], Section]] = {
     "serve": serving.run,
     "workers": workers.run,
     "fleet": fleet.run,
+    "capacity": capacity.run,
     "overload": overload.run,
     "beside": beside.run,
     "pages": pages.run,

@@ -204,14 +204,15 @@ def _database_cpu(server: str) -> float:
     return float(used)
 
 
-def _config(folder: Path, url: str) -> Config:
+def learner_config(folder: Path, url: str) -> Config:
+    """Of a learner with the demo's pool, over that database."""
     given = {"data": str(folder), "journal": {"url": url}, "demo": True, "signing": SIGNING}
     return msgspec.convert({**given, "role": "learner"}, Config)
 
 
 def _folding(folder: Path, url: str, count: int) -> dict[str, float]:
     """How fast a learner takes payoffs that wait in the inbox, and what of it is folding alone."""
-    opened = open_folder(_config(folder, url))
+    opened = open_folder(learner_config(folder, url))
     service = Service(opened.config, opened, Signer({"a": bytes(32)}))
     service.warm_up()
     inbox = Inbox(url, 5.0, 60.0)
@@ -269,7 +270,7 @@ def _effect(folder: Path, url: str, count: int) -> dict[str, float]:
     )
     learner = subprocess.Popen(_command(config), stdout=subprocess.DEVNULL)
     try:
-        fronts = [Front(_config(folder, url)) for _ in range(2)]
+        fronts = [Front(learner_config(folder, url)) for _ in range(2)]
         took = asyncio.run(_times_to_effect(fronts, count))
         for each in fronts:
             each.close()

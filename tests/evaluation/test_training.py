@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.engines.apart import ApartEngine
 from tests.policies.comparing import same_model as same
 from tests.worlds import HOUR
 
@@ -121,6 +122,33 @@ def test_a_folder_is_learned_file_by_file_with_the_same_bits(tmp_path: Path, wei
     assert memory.held_out is not None
     assert folder.held_out.deployment.ctr == memory.held_out.deployment.ctr
     assert (folder.events, followed[-1]) == (500, (500, 500))
+
+
+@pytest.mark.parametrize("name", ["linucb-hybrid", "ucb"])
+def test_workers_that_read_parts_by_themselves_teach_the_same_bits(
+    name: str, tmp_path: Path
+) -> None:
+    log = personalised_log(500)
+    log.write(tmp_path / "log")
+    policy = ts.policy(name)
+    here, there = (
+        ts.train(policy, tmp_path / "log", weights="propensity", engine=each)
+        for each in ("serial", ApartEngine())
+    )
+    assert same(here.policy, there.policy)
+    for fact in ("events", "effective_events", "capped", "payoffs"):
+        assert getattr(here, fact) == getattr(there, fact)
+
+
+def test_a_policy_that_forgets_is_trained_where_the_command_runs(tmp_path: Path) -> None:
+    log = personalised_log(200)
+    log.write(tmp_path / "log")
+    policy = ts.policy("linucb-disjoint", half_life=24.0)
+    here, there = (
+        ts.train(policy, tmp_path / "log", held_out=0, engine=each)
+        for each in ("serial", ApartEngine())
+    )
+    assert same(here.policy, there.policy)
 
 
 def test_a_trained_policy_is_trained_further() -> None:

@@ -80,18 +80,19 @@ def train(
 
     Args:
         policy: what to train, new or trained before. It is not changed; `Training.policy` is.
-        log: what happened, or the folder of a log, which is read file by file: so it may be larger
-            than memory, except for the part that is held out.
+        log: what happened, or the folder or URL of a log, which is read in parts: so it may be
+            larger than memory, except for the part that is held out.
         weights: `none`, or `propensity`: each event counts 1/(K·propensity) times, at most 10. A
             linear model needs none. An average over users does, unless the log is uniform.
         held_out: the share of the events, at the end, to judge the policy on; 0: none.
         refit: whether to learn the held-out events as well, once they have judged the policy.
         features: makes contexts and article features of raw profiles.
         engine: `serial`, `local` (all cores), `ray` or an engine: parts of the log are summed
-            there, and the sums added up. The policy is the same to 1e-9, and does not depend on
-            the engine; a prior is weighed once, by all events. By default it learns event by
-            event, as `policy.learn` does, to the bit; but a hybrid model whose context times
-            article features are more than 100 numbers learns by sums, as with `serial`.
+            there, and the sums added up; Ray's workers read a folder's parts by themselves. The
+            policy is the same to 1e-9, and does not depend on the engine; a prior is weighed once,
+            by all events. By default it learns event by event, as `policy.learn` does, to the bit;
+            but a hybrid model whose context times article features are more than 100 numbers
+            learns by sums, as with `serial`.
         seed: for rejection sampling, where the held-out events have propensities.
         progress: called with (what is being done, events done, events in all), now and then.
 

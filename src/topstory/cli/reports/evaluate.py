@@ -45,7 +45,8 @@ class ValueReport(msgspec.Struct, frozen=True):
         float | None,
         Meta(
             description="estimated propensities may have odds off by this factor, and the lift "
-            "still excludes 0; null: they were recorded, or it does not exclude 0 anyway"
+            "still excludes 0; null: they were recorded, the log was judged in parts, or it does "
+            "not exclude 0 anyway"
         ),
     ] = None
 

@@ -13,15 +13,25 @@ GIGABYTE = 1e9
 
 def check_memory(place: Location, contents: LogContents) -> None:
     """MemoryError if the log surely does not fit: what is known of its size is a lower bound."""
-    memory = memory_bytes()
-    if memory is not None and log_bytes(contents) > memory:
+    memory, needed = memory_bytes(), log_bytes(contents)
+    if memory is not None and needed > memory:
         raise MemoryError(
-            f"{place}: its {contents.events:,} events take {log_bytes(contents) / GIGABYTE:,.3g} GB "
-            f"of memory, and this machine has {memory / GIGABYTE:,.3g} GB. Replay, tuning and "
-            "studies learn event by event, in order, so they need a log in one memory: use a "
-            "larger machine, or a part of the log (`topstory split`). `topstory train`, `topstory "
-            "features fit` and `topstory evaluate --engine …` read a log of any size in parts"
+            f"{place}: its {contents.events:,} events take {_gigabytes(needed)} of memory, and "
+            f"this machine has {_gigabytes(memory)}. Replay, tuning and studies learn event by "
+            "event, in order, so they need a log in one memory: use a larger machine, or a part of "
+            "the log (`topstory split`). `topstory train`, `topstory features fit` and `topstory "
+            "evaluate --engine …` read a log of any size in parts"
         )
+
+
+def _gigabytes(size: int) -> str:
+    """In words.
+
+    >>> _gigabytes(2_400_000_000_000), _gigabytes(1_234_567)
+    ('2,400 GB', '0.00123 GB')
+    """
+    number = size / GIGABYTE
+    return f"{number:,.0f} GB" if number >= 10 else f"{number:.3g} GB"
 
 
 def log_bytes(contents: LogContents) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.engines.apart import ApartEngine
 
 import topstory as ts
 from topstory.evaluation.off_policy.folders import survey
@@ -101,7 +102,8 @@ def test_parts_have_the_values_of_the_whole(
     found = ts.evaluate(given, tmp_path / "log", engine="serial", **asked)
     assert len(LogFolder.opened(tmp_path / "log").parts(0, len(log))) > 15
     check_equal(found, wanted, 1e-9)
-    check_equal(ts.evaluate(given, tmp_path / "log", engine="local", **asked), found, 0.0)
+    for engine in ("local", ApartEngine()):
+        check_equal(ts.evaluate(given, tmp_path / "log", engine=engine, **asked), found, 0.0)
 
 
 def test_a_log_without_times_is_cut_into_the_same_runs(small_parts: None, tmp_path: Path) -> None:
