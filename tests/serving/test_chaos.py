@@ -52,6 +52,7 @@ class Pair:
                 folder / name,
                 HASTY,
                 journal={"url": network.url, "lock_seconds": 0.5, "snapshot_seconds": 1.0},
+                role="alone",
                 signing={"a": "ab" * 32},
             )
             for name, network in zip(("one", "two"), self.networks, strict=True)

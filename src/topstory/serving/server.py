@@ -32,7 +32,7 @@ def serve(config: Config, print_line: PrintLine, options: StartOptions = NOTHING
     # The journal's thread gets the interpreter back from the event loop sooner than after 5 ms.
     sys.setswitchinterval(0.0005)
     allow(config)
-    if config.role is not None:
+    if config.used_role != "alone":
         from topstory.serving.fleet.start import serve_in_fleet
 
         serve_in_fleet(config, print_line, options)

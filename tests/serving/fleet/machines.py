@@ -237,3 +237,12 @@ class Visitors:
 
 def article(number: int, title: str) -> ArticleRequest:
     return ArticleRequest(features=(number / 4, 1 - number / 4, 1.0), title=title)
+
+
+def count_paid(url: str) -> int:
+    """Payoffs in the journal."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        ((found,),) = connection.execute(
+            "SELECT count(*) FROM topstory.journal WHERE decision IS NOT NULL"
+        ).fetchall()
+        return int(found)

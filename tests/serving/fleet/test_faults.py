@@ -14,10 +14,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
-import psycopg
 import pytest
 from tests.serving.fleet.linearizability import is_linearizable
-from tests.serving.fleet.machines import Fleet, Machine, Visitors
+from tests.serving.fleet.machines import Fleet, Machine, Visitors, count_paid
 from tests.serving.fleet.test_pipeline import folded
 from tests.serving.fleet.test_published import folded_checksums
 from tests.serving.journal.postgres.test_takeover import hung
@@ -189,14 +188,6 @@ def run_faults(fleet: Fleet, clients: int, names: list[str], each: int) -> Fault
         f"takeovers after {', '.join(f'{each:.1f}' for each in sorted(faults.takeovers))} s"
     )
     return faults
-
-
-def count_paid(url: str) -> int:
-    with psycopg.connect(url, autocommit=True) as connection:
-        ((found,),) = connection.execute(
-            "SELECT count(*) FROM topstory.journal WHERE decision IS NOT NULL"
-        ).fetchall()
-        return int(found)
 
 
 def test_what_a_fleet_acknowledges_counts_once_whatever_happens(tmp_path: Path, url: str) -> None:

@@ -16,6 +16,7 @@ from topstory.serving.config.section import Positive, PositiveInt, Section
 Share = Annotated[float, Meta(ge=0, le=1)]
 PoolName = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 Postgres = Annotated[str, Meta(pattern=r"^postgres(ql)?://")]
+MachineRole = Literal["alone", "front", "learner", "all"]
 SERVED = tuple(name for name, parameter in NUMBERS.items() if parameter.served)
 
 
@@ -203,11 +204,12 @@ class Config(Section, frozen=True):
         ),
     ] = 1
     role: Annotated[
-        Literal["front", "learner", "all"] | None,
+        MachineRole | None,
         Meta(
             description="in a fleet, whose machines share the PostgreSQL of `journal.url`: `front` "
-            "answers requests, `learner` learns if no other machine does, `all` does both. Not "
-            "set: this machine serves alone"
+            "answers requests, `learner` learns if no other machine does, `all` does both. "
+            "`alone`: this machine serves with no other. Not set: `all` with a `journal.url`, "
+            "`alone` without one, or with `workers`"
         ),
     ] = None
     publish_seconds: Annotated[
@@ -271,6 +273,12 @@ class Config(Section, frozen=True):
             "one signs, all are accepted; none: one is created and stored in `data`"
         ),
     ] = msgspec.field(default_factory=dict)
+
+    @property
+    def used_role(self) -> MachineRole:
+        """The role, also where none is set."""
+        fleet = self.journal.url is not None and self.workers == 1
+        return self.role or ("all" if fleet else "alone")
 
     def policy_of(self, pool: str) -> PolicyConfig:
         """The policy of a pool: its own, or the common one."""

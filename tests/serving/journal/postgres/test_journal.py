@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import signal
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -173,8 +174,8 @@ def test_a_standby_takes_over_after_kill_9_with_every_acknowledged_payoff(
 ) -> None:
     """Two machines, played by two data folders, of which only `start` is the same."""
     journal = {"url": url, "lock_seconds": 2.0}
-    one = Served(tmp_path / "one", journal=journal, signing={"a": "ab" * 32})
-    two = Served(tmp_path / "two", journal=journal, signing={"a": "ab" * 32})
+    settings: dict[str, Any] = {"journal": journal, "role": "alone", "signing": {"a": "ab" * 32}}
+    one, two = (Served(tmp_path / name, **settings) for name in ("one", "two"))
     with one, ts.Client(one.url, one.key) as client:
         for number in range(3):
             client.put_article("front", f"article-{number}", ArticleRequest())

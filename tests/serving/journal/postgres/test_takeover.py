@@ -187,6 +187,7 @@ def test_a_standby_replaces_a_paused_owner_within_seconds(
     hasty = "from topstory.serving.journal.postgres import lock\nlock.LEASE_SECONDS = 2.0"
     common: dict[str, Any] = {
         "journal": {"url": url, "lock_seconds": 0.5},
+        "role": "alone",
         "signing": {"a": "ab" * 32},
     }
     one = Served(tmp_path / "one", hasty, **common)

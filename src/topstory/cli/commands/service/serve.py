@@ -8,8 +8,9 @@ import typer
 
 
 class Role(StrEnum):
-    """What a machine of a fleet does."""
+    """What a machine does."""
 
+    ALONE = "alone"
     FRONT = "front"
     LEARNER = "learner"
     ALL = "all"
@@ -44,14 +45,16 @@ def serve(
         Role | None,
         typer.Option(
             help="In a fleet, whose machines share a PostgreSQL journal: answer requests, learn, "
-            "or both. Without it, this machine serves alone.",
+            "or both, which is the default with such a journal. Or serve alone, which is the "
+            "default without one, and with several workers.",
         ),
     ] = None,
     standby: Annotated[
         bool,
         typer.Option(
             "--standby",
-            help="Wait until the service that owns the PostgreSQL journal is gone, then take over.",
+            help="Wait until the service that owns the PostgreSQL journal is gone, then take over. "
+            "In a fleet every machine does so by itself.",
         ),
     ] = False,
     accept_lost_tail: Annotated[

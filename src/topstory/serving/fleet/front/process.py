@@ -48,13 +48,13 @@ LISTEN_SECONDS = 2.0  # a look at the model may take this long
 class Front:
     """One process that answers HTTP."""
 
-    def __init__(self, config: Config) -> None:
-        """Wait until a learner has published, which may be long."""
+    def __init__(self, config: Config, waits: Callable[[], None] = lambda: None) -> None:
+        """Wait until a learner has published, which may be long: `waits` is called meanwhile."""
         url, lock_seconds = config.journal.url, config.journal.lock_seconds
         assert url is not None
         self._writing, self._calling = (Inbox(url, lock_seconds) for _ in range(2))
         self._listening = Inbox(url, lock_seconds, LISTEN_SECONDS)
-        self.config, self._features = _fleet_config(self._writing, config)
+        self.config, self._features = _fleet_config(self._writing, config, waits)
         time = DatabaseTime()
         self.view = PublishedView(self.config, time)
         self._node = self._writing.new_node()
@@ -63,6 +63,7 @@ class Front:
             self._listening, self.view, time, self._node, self._caller.deliver
         )
         while (first := _patiently(self._listener.first)) is None:
+            waits()
             sleep(LOOK_SECONDS)
         self.view.install(first)
         events = EventContexts.of(self._features)
@@ -125,9 +126,11 @@ class Front:
             inbox.close()
 
 
-def serve_front(config: Config, print_line: PrintLine) -> None:
-    """Serve until a signal comes."""
-    front = Front(config)
+def serve_front(
+    config: Config, print_line: PrintLine, waits: Callable[[], None] = lambda: None
+) -> None:
+    """Serve until a signal comes; `waits` is called while there is no model."""
+    front = Front(config, waits)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(front.serve(print_line))
@@ -135,18 +138,21 @@ def serve_front(config: Config, print_line: PrintLine) -> None:
         front.close()
 
 
-def _fleet_config(inbox: Inbox, own: Config) -> tuple[Config, FeatureModel | None]:
+def _fleet_config(
+    inbox: Inbox, own: Config, waits: Callable[[], None]
+) -> tuple[Config, FeatureModel | None]:
     """The fleet's configuration and feature model, once a learner has written them."""
-    waits = False
+    told = False
     while True:
         found = None
         if _patiently(lambda: shared.is_prepared(inbox)):
             found = _patiently(lambda: shared.config_of(inbox, own))
         if found is not None:
             return found, _features(inbox, found)
-        if not waits:
+        if not told:
             log.warning("waiting for a learner to publish its configuration and a model")
-        waits = True
+        told = True
+        waits()
         sleep(LOOK_SECONDS)
 
 

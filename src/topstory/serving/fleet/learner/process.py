@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import uvloop
 
+from topstory.extras import MissingExtra
 from topstory.serving.config.schema import Config
 from topstory.serving.fleet import shared
 from topstory.serving.fleet.board import CHANNEL, Board
@@ -35,7 +36,12 @@ from topstory.serving.pages.routes import Pages
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.security.secret_files import keys_of, sessions_of, signer_of
 from topstory.serving.service.service import Service
-from topstory.serving.state.recovery.data_folder import DataFolder, StartOptions, open_folder
+from topstory.serving.state.recovery.data_folder import (
+    NOTHING_ALLOWED,
+    DataFolder,
+    StartOptions,
+    open_folder,
+)
 from topstory.serving.upkeep.keeper import Keeper
 from topstory.serving.workers.shared_memory.publisher import Publisher
 from topstory.serving.workers.start import edited_pools, for_others, pools_that_ran_out
@@ -44,6 +50,7 @@ log = logging.getLogger("topstory.serving")
 
 MIN_PUBLISH_SECONDS = 0.05  # a version is a commit of the database, and is read by every front end
 CALLS_SECONDS = 0.02  # between two looks at what only the learner can answer
+REFUSED = 3  # the exit status of one that cannot begin
 AGAIN_SECONDS = 0.5  # before it is a candidate again, after a term that could not begin
 CHECK_SECONDS = 0.05  # between two looks at whether it still is the learner
 
@@ -66,6 +73,7 @@ def learn(
         report = report or print_line
         try:
             learn_for_a_term(config, candidate, journal, print_line, report, options, stop)
+            options = NOTHING_ALLOWED  # they were for one start
         except JournalError as error:
             if isinstance(error, DamagedJournal):
                 raise
@@ -176,7 +184,12 @@ class Term:
 
 def main() -> None:
     """Learn in a process of its own, until the one that started it ends it."""
-    config = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Config)
+    given = sys.stdin.buffer.read()
+    config, options = msgspec.msgpack.decode(given, type=tuple[Config, StartOptions])
     logging.basicConfig(level=config.log_level.upper(), format="%(levelname)s %(name)s %(message)s")
     # The first line that the front end prints says where it listens.
-    learn(config, lambda line: print(line, flush=True), StartOptions(), report=log.info)
+    try:
+        learn(config, lambda line: print(line, flush=True), options, report=log.info)
+    except (OSError, ValueError, MissingExtra) as error:  # those that say what to do
+        print(f"topstory: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(REFUSED)

@@ -211,10 +211,10 @@ def _check_event_features(config: Config, state: State, features: FeatureModel |
             raise BadConfig(f"features: pool {name!r}: {error}") from None
     if event is None:
         return
-    if "seen_before" in event.used and (config.workers > 1 or config.role is not None):
+    if "seen_before" in event.used and (config.workers > 1 or config.used_role != "alone"):
         raise BadConfig(
             "workers: seen_before needs one process, which knows what visitors saw last: set "
-            "`workers = 1` and no `role`, or use a feature model without it"
+            '`workers = 1` and `role = "alone"`, or use a feature model without it'
         )
     if config.context < len(event.columns) + 1:
         raise BadConfig(
