@@ -12,6 +12,7 @@ import psycopg
 
 from topstory.serving.fleet.origins import origin_of, place_of
 from topstory.serving.journal.journal import Found, JournalError
+from topstory.serving.journal.postgres.arrays import BigInts, Bytes, Doubles, Texts
 from topstory.serving.journal.postgres.connection import Connection, NoAnswer, connect, one_line
 from topstory.serving.journal.records import Decided, Paid, decode, encode
 
@@ -115,7 +116,9 @@ class Inbox:
 
     def run(self, query: str, *parameters: Any) -> list[Any]:
         """All rows of an answer; JournalError."""
-        return self._attempt(lambda it: it.execute(query.encode(), parameters).fetchall())
+        return self._attempt(
+            lambda it: it.execute(query.encode(), parameters, binary=True).fetchall()
+        )
 
     def do(self, statement: str, *parameters: Any) -> None:
         """A statement without an answer, once: JournalError if it may have failed."""
@@ -161,12 +164,12 @@ class Inbox:
         made, paid = batch.decisions, batch.payoffs
         ((first, codes, refs),) = self.run(
             *(_HAND_IN, node, batch.number, batch.at, batch.since),
-            *([each.pool for each in made], [each.edition for each in made]),
-            [each.request for each in made],
-            [None if each.decided is None else encode(each.decided) for each in made],
-            [each.decision for each in paid],
-            [each.payoff for each in paid],
-            [encode(Paid(each.decision, each.payoff, each.key)) for each in paid],
+            *(Texts([each.pool for each in made]), BigInts([each.edition for each in made])),
+            Texts([each.request for each in made]),
+            Bytes([None if each.decided is None else encode(each.decided) for each in made]),
+            BigInts([each.decision for each in paid]),
+            Doubles([each.payoff for each in paid]),
+            Bytes([encode(Paid(each.decision, each.payoff, each.key)) for each in paid]),
         )
         return BatchOutcome(origin_of(node, first + 1), codes, refs)
 
@@ -198,7 +201,7 @@ class Inbox:
         counts: dict[int, int] = {}
         taken = []
         for node, last, seq, body in rows[:total]:
-            record = decode(bytes(body))
+            record = decode(body)
             assert isinstance(record, Decided | Paid)
             origin = origin_of(node, seq)
             taken.append((origin, msgspec.structs.replace(record, origin=origin)))

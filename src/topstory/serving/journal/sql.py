@@ -68,7 +68,7 @@ _WITHOUT_CHECKSUMS = "(SELECT *, NULL AS crc, NULL AS chain FROM journal) AS"
 class Columns(NamedTuple):
     """A batch as columns of the table; the last row has the mark."""
 
-    numbers: list[int]  # lists: PostgreSQL's driver makes arrays of them
+    numbers: list[int]
     times: list[int]
     kinds: list[str]
     decisions: list[int | None] | list[None]

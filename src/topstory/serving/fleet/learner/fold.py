@@ -12,7 +12,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Mapping
 from time import monotonic
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from topstory.serving.api.errors import ApiError
 from topstory.serving.config.schema import Config
@@ -27,6 +27,15 @@ from topstory.serving.service.sequencer.ledger import Ledger
 from topstory.serving.service.sequencer.recent_decisions import PendingDecision
 
 log = logging.getLogger("topstory.serving")
+
+
+class Look(NamedTuple):
+    """What is new in the inbox, with the decisions that its payoffs are of."""
+
+    taken: Arrivals
+    known: Mapping[int, PendingDecision]  # by origin, as far as they were in memory
+    found: Mapping[int, Found]  # by origin, those that had to be looked up
+
 
 FOLD_SECONDS = 0.01  # between two looks at an inbox that was empty
 MAX_FOLD = 8_000  # records in one cut
@@ -50,23 +59,28 @@ class Fold:
         self.unknown = 0  # payoffs that were left out: of no decision, or of one that has another
         self.moved = 0  # records
         self._purged = -PURGE_SECONDS
+        self._ahead: asyncio.Task[Look] | None = None  # at what follows a cut on its way
 
     async def run(self) -> None:
         """Fold until this learner is replaced."""
         commits = self._ledger.commits
-        while commits.halted is None:
-            try:
-                busy = await self.round()
-            except JournalError as error:
-                log.error("the inbox cannot be read: %s", error)
-                await asyncio.sleep(RETRY_SECONDS)
-                continue
-            except ApiError as error:  # the journal cannot be written now
-                log.error("the inbox cannot be taken: %s", error)
-                await asyncio.sleep(RETRY_SECONDS)
-                continue
-            if not busy:
-                await asyncio.sleep(FOLD_SECONDS)
+        try:
+            while commits.halted is None:
+                try:
+                    busy = await self.round()
+                except JournalError as error:
+                    log.error("the inbox cannot be read: %s", error)
+                    await asyncio.sleep(RETRY_SECONDS)
+                    continue
+                except ApiError as error:  # the journal cannot be written now
+                    log.error("the inbox cannot be taken: %s", error)
+                    await asyncio.sleep(RETRY_SECONDS)
+                    continue
+                if not busy:
+                    await asyncio.sleep(FOLD_SECONDS)
+        finally:
+            if self._ahead is not None:
+                self._ahead.cancel()
 
     async def round(self) -> bool:
         """Take what is new, if anything is; returns once it is in the journal and the state."""
@@ -75,40 +89,64 @@ class Fold:
             commits.resolve()
             await asyncio.sleep(RETRY_SECONDS)
             return True
-        taken, found = await asyncio.to_thread(self._look, dict(cuts))
-        if not taken.rows:
-            await self._purge()
-            return False
+        ahead, self._ahead = self._ahead, None
+        look = await (ahead or self._looking(cuts))
+        if not look.taken.rows:
+            if ahead is None:
+                await self._purge()
+            return ahead is not None  # that look was early: there may be something by now
         if commits.unconfirmed or commits.room <= self._limit:
             return True
-        failure = await self._take(taken, found)
+        commit, cut = self._take(look)
+        if 2 * self._nodes * len(look.taken.rows) >= self._limit:
+            # There is more: read it while the database writes. If that fails, this is dropped.
+            self._ahead = self._looking({**cuts, **cut})
+        failure = await commit
         if failure is not None:
+            await self._forget_ahead()
             log.error("a cut was not written, it is tried again: %s", failure)
             await asyncio.sleep(RETRY_SECONDS)
         await self._purge()
         return True
 
-    def _look(self, cuts: Mapping[int, int]) -> tuple[Arrivals, dict[int, Found]]:
-        """In a thread: what is new, and the decisions of payoffs that are not in memory."""
+    def _looking(self, cuts: Mapping[int, int]) -> asyncio.Task[Look]:
+        return asyncio.create_task(asyncio.to_thread(self._look, dict(cuts)))
+
+    async def _forget_ahead(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            await asyncio.wait([ahead])
+            ahead.exception()  # whatever it was, if any
+
+    def _look(self, cuts: Mapping[int, int]) -> Look:
+        """In a thread: what is new, and the decisions of its payoffs."""
         taken = self._inbox.new(cuts, max(1, self._limit // self._nodes), self._limit)
         self._nodes = max(1, len(taken.cut))
         new = {origin for origin, _ in taken.rows}
-        wanted = [
-            record.decision
-            for _, record in taken.rows
-            if isinstance(record, Paid)
-            and is_origin(record.decision)
-            and record.decision not in new
-            and self._remembers(record.decision) is None
-        ]
-        return taken, self._inbox.taken(wanted) if wanted else {}
+        known: dict[int, PendingDecision] = {}
+        wanted = []
+        for _, record in taken.rows:
+            if isinstance(record, Paid) and record.decision not in new:
+                if not is_origin(record.decision):
+                    continue
+                # Kept: the new decisions may make memory forget it before its payoff is taken.
+                pending = self._remembers(record.decision)
+                if pending is None:
+                    wanted.append(record.decision)
+                else:
+                    known[record.decision] = pending
+        return Look(taken, known, self._inbox.taken(wanted) if wanted else {})
 
     def _remembers(self, origin: int) -> PendingDecision | None:
         number = self._numbers.get(origin)
         return None if number is None else self._ledger.recent.get(number)
 
-    def _take(self, taken: Arrivals, found: Mapping[int, Found]) -> Commit:
-        """Queue it for one commit: decisions first, then payoffs, each in the order of nodes."""
+    def _take(self, look: Look) -> tuple[Commit, dict[int, int]]:
+        """Queue it for one commit: decisions first, then payoffs, each in the order of nodes.
+
+        Returns the cut, too: it may be lower than what was read.
+        """
+        taken = look.taken
         ledger, at = self._ledger, self._ledger.clock.now()
         decisions = [(origin, it) for origin, it in taken.rows if isinstance(it, Decided)]
         payoffs = [(origin, it) for origin, it in taken.rows if isinstance(it, Paid)]
@@ -126,7 +164,7 @@ class Fold:
             node, seq = place_of(origin)
             if seq > cut[node]:
                 continue
-            pending = self._decision(paid, found)
+            pending = self._decision(paid, look)
             if _is_open(pending) and pending.number not in paying:
                 teaches = self._influence.counts_payoff(pending.decided.pool, paid.key, at)
                 paying[pending.number] = pending
@@ -139,18 +177,19 @@ class Fold:
         if records:
             ledger.pay(list(paying.values()), records, at)
         self.moved += len(taken.rows)
-        return ledger.cut(Cut(cut), at)
+        return ledger.cut(Cut(cut), at), cut
 
     def _is_coming(self, paid: Paid, cut: Mapping[int, int]) -> bool:
         """Whether the decision is beyond this cut: so much was new that it was not read yet."""
         node, seq = place_of(paid.decision)
         return seq > max(cut.get(node, 0), self._ledger.state.cuts.get(node, 0))
 
-    def _decision(self, paid: Paid, found: Mapping[int, Found]) -> PendingDecision | None:
+    def _decision(self, paid: Paid, look: Look) -> PendingDecision | None:
         recent = self._ledger.recent
         if not is_origin(paid.decision):
             return recent.find(paid.decision)
-        remembered, looked_up = self._remembers(paid.decision), found.get(paid.decision)
+        remembered = look.known.get(paid.decision) or self._remembers(paid.decision)
+        looked_up = look.found.get(paid.decision)
         if remembered is not None or looked_up is None:
             return remembered
         return recent.from_lookup(looked_up.number, looked_up)
@@ -160,6 +199,8 @@ class Fold:
         now = monotonic()
         if now - self._purged < PURGE_SECONDS:
             return
+        if self._ahead is not None:  # both use one connection
+            await asyncio.wait([self._ahead])
         before = self._ledger.clock.now() - self._kept
         cuts = dict(self._ledger.state.cuts)
         gone = await asyncio.to_thread(self._inbox.purge, cuts, before, MAX_PURGED)

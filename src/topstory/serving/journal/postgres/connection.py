@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import SQL, Composable, Literal
 
 from topstory.serving.journal.journal import JournalError, JournalLost
+from topstory.serving.journal.postgres.arrays import DUMPERS
 
 T = TypeVar("T")
 
@@ -68,6 +69,8 @@ def connect(url: str, seconds: float, lock_seconds: float) -> Connection:
             tcp_user_timeout=round(1000 * seconds),  # a dead machine sends nothing
         )
         connection.seconds = seconds + ANSWER_GRACE
+        for column, dumper in DUMPERS:
+            connection.adapters.register_dumper(column, dumper)
         # Whatever the server's default: an acknowledged commit is on its disk.
         settings: list[Composable] = [
             SQL("SET synchronous_commit = on; SET search_path = topstory")

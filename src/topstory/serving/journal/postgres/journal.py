@@ -22,6 +22,7 @@ from topstory.serving.journal.journal import (
     JournalLost,
     JournalOwned,
 )
+from topstory.serving.journal.postgres.arrays import BigInts, Bytes, Column, Integers, Texts
 from topstory.serving.journal.postgres.connection import (
     ANSWER_GRACE,
     POOLED,
@@ -114,8 +115,7 @@ class PostgresJournal(sql.SqlJournal):
             assert self._epoch is not None
             columns, end = sql.columns(entries, self.head.mark, self._epoch)
             self._attempt = end
-            origins = [_origin(entry) for entry in entries]
-            values = (*end, *self._mine(writer), *columns, origins)
+            values = (*end, *self._mine(writer), *_arrays(columns, entries))
             try:
                 written = self._write(writer, values, end.number, _edited(entries))
             except psycopg.Error as error:
@@ -368,9 +368,14 @@ class PostgresJournal(sql.SqlJournal):
         """PostgreSQL checks its pages by itself, if it was set up to."""
 
 
-def _origin(entry: Entry) -> int | None:
-    record = entry.record
-    return record.origin if isinstance(record, (Decided, Paid)) else None
+def _arrays(found: sql.Columns, entries: Sequence[Entry]) -> tuple[Column, ...]:
+    records = [each.record for each in entries]
+    origins = [each.origin if isinstance(each, (Decided, Paid)) else None for each in records]
+    return (
+        *(BigInts(found.numbers), BigInts(found.times), Texts(found.kinds)),
+        *(BigInts(found.decisions), Texts(found.requests), Bytes(found.bodies)),
+        *(Integers(found.checksums), Bytes(found.marks), BigInts(origins)),
+    )
 
 
 def _edited(entries: Sequence[Entry]) -> list[str]:
