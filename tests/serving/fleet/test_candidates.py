@@ -19,6 +19,8 @@ from topstory.serving.fleet.learner import candidate, heartbeat
 from topstory.serving.fleet.learner.candidate import (
     LOOK_SECONDS,
     OTHERS_SILENT_SECONDS,
+    PATIENT_LOOKS,
+    PATIENT_SECONDS,
     SILENT_SECONDS,
     Beat,
     LearnerCandidate,
@@ -76,7 +78,26 @@ def test_a_learner_without_a_heartbeat_has_time_to_write() -> None:
 
 
 def test_a_database_that_answers_slowly_makes_no_learner_look_dead() -> None:
-    assert not Looks().until(60.0, lambda _: beating(0.0), took=0.5)
+    """Its beats do not arrive in time, but it commits, or shows that it could."""
+    committing = [Beat(1, 1, f"{second}") for second in range(0, 60, 6)]
+    assert not Looks().until(59.0, lambda now: committing[int(now / 6)], took=0.5)
+
+
+def test_a_database_that_answers_slowly_keeps_no_dead_learner() -> None:
+    looks = Looks()
+    looks.until(5.0, beating, took=0.5)
+    assert looks.until(60.0, lambda _: beating(5.0), took=0.5)
+    assert 5.0 + PATIENT_SECONDS <= looks.now <= 5.0 + PATIENT_SECONDS + 2 * LOOK_SECONDS
+
+
+def test_a_silence_in_which_the_database_did_not_answer_says_nothing() -> None:
+    """Looks that failed are none: the learner could give no sign either."""
+    looks = Looks()
+    looks.until(5.0, beating)
+    looks.now += 60.0
+    for _ in range(PATIENT_LOOKS - 1):
+        looks.now += LOOK_SECONDS
+        assert not looks.silence.heard(beating(5.0), took=0.5)
 
 
 def test_a_candidate_that_stood_still_looks_again_before_it_takes_over() -> None:

@@ -44,6 +44,9 @@ OTHERS_SILENT_SECONDS = 2.5  # of one without a heartbeat: it writes once a seco
 LOOK_SECONDS = 0.1  # between two looks at who learns
 FOLLOW_SECONDS = 0.5  # between two looks at the journal
 SLOW_SECONDS = 0.4  # a look that takes longer says more about the database than about the learner
+# But if all are slow, and one after the other finds no sign of life, that says enough: a learner
+# that lives commits, or tries to, once a second, and may take five seconds for it.
+PATIENT_SECONDS, PATIENT_LOOKS = 10.0, 15
 _TABLES = (
     "SELECT to_regclass('topstory.meta') IS NOT NULL, to_regclass('topstory.lease') IS NOT NULL"
 )
@@ -80,20 +83,24 @@ class Silence:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._last: Beat | None = None
-        self._since = self._looked = clock()
+        self._since = self._looked = self._changed = clock()
+        self._looks = 0  # since then
 
     def heard(self, sign: Beat, took: float) -> bool:
         """Note what a look found, which took so long; whether the silence was too long.
 
         A look that was slow, or came late, shows that the database or this process stood still,
-        and perhaps the learner for the same reason: the silence is measured anew.
+        and perhaps the learner for the same reason: the silence is measured anew. But not for ever.
         """
         now, before = self._clock(), self._looked
-        self._looked = now
+        self._looked, self._looks = now, self._looks + 1
+        if sign != self._last:
+            self._changed, self._looks = now, 0
         if sign != self._last or took > SLOW_SECONDS or now - before > LOOK_SECONDS + SLOW_SECONDS:
             self._last, self._since = sign, now
         allowed = SILENT_SECONDS if sign.beat else OTHERS_SILENT_SECONDS
-        return sign.renewed is not None and now - self._since >= allowed
+        patience = now - self._changed >= PATIENT_SECONDS and self._looks >= PATIENT_LOOKS
+        return sign.renewed is not None and (patience or now - self._since >= allowed)
 
 
 class LearnerCandidate:
