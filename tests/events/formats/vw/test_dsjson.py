@@ -15,10 +15,10 @@ from topstory.events.formats.faults import BadRow, Faults
 from topstory.events.formats.pipeline.descriptions import CHANGED_FEATURES
 from topstory.events.formats.registry import reader
 from topstory.events.formats.vw.dsjson import BAD_PDROP, CONTRADICTION
-from topstory.events.formats.vw.dsjson_decision import SLOTS
 from topstory.events.formats.vw.encodings import FeatureHasher
 from topstory.events.formats.vw.identical_actions import MERGED, MERGED_UNKNOWN, SAME_ID
 from topstory.events.formats.vw.named_features import named_features
+from topstory.events.formats.vw.slots import NO_LABEL
 
 
 def line(**changes: Any) -> dict[str, Any]:
@@ -150,8 +150,7 @@ BAD: list[tuple[str, dict[str, Any] | bytes]] = [
     ("there is no _multi: nothing says what could be shown", line(c={"u": 1})),
     ("_multi is not a list of actions", line(c={"_multi": 3})),
     ("an action is not an object", line(c=multi(1, 2))),
-    (SLOTS,
-     line(c={**multi({"id": "a"}), "_slots": []})),
+    (NO_LABEL, line(c={**multi({"id": "a"}), "_slots": []})),
     (SAME_ID, line(c=multi({"id": "a"}, {"id": "a", "x": 1}))),
     ("the pool is empty", line(c=multi())),
     (BAD_PDROP, line(pdrop=1)),

@@ -13,7 +13,6 @@ from tests.events.formats.whole_logs import whole
 from topstory.events import EventLog
 from topstory.events.formats.faults import BadRow, Faults
 from topstory.events.formats.pipeline.descriptions import CHANGED_FEATURES
-from topstory.events.formats.vw.dsjson_decision import SLOTS
 from topstory.events.formats.vw.encodings import FeatureHasher
 from topstory.events.formats.vw.identical_actions import MERGED, MERGED_UNKNOWN, SAME_ID
 from topstory.events.formats.vw.text_line import vw_line
@@ -93,8 +92,6 @@ BAD = [
     ("not exactly one action of the example has a label", "shared | x\na| f\nb| f\n", 5),
     ("not exactly one action of the example has a label", "0:1:1 a| f\n0:1:1 b| f\n", 5),
     (SAME_ID, "0:1:1 a| f\na| g\n", 5),
-    (SLOTS, "ccb shared | x\nccb action | f\nccb slot 0:1:0.5 | y\n", 5),
-    (SLOTS, "slates shared 1 | x\nslates action 0 | f\nslates slot 0:0.5 | y\n", 5),
     ("the pool is empty", "shared | x\n", 5),
     ("the propensity is outside (0, 1]", "0:1:2 a| f\n", 5),
     ("the payoff is not a finite number", "0:nan:1 a| f\n", 5),

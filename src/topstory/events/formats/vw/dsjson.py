@@ -1,10 +1,12 @@
-"""Vowpal Wabbit's decision-service JSON: one event a line (docs/guides/importing.md)."""
+"""Vowpal Wabbit's decision-service JSON: a decision a line (docs/guides/importing.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from topstory.events.columns.times import parse_time
 from topstory.events.formats.faults import Faults, NotAnEvent
@@ -17,11 +19,14 @@ from topstory.events.formats.pipeline.memo import Memo
 from topstory.events.formats.pipeline.row_batch import RowBatch
 from topstory.events.formats.pipeline.validation import ParsedRows, outcome_fault
 from topstory.events.formats.vw.dsjson_decision import (
+    LoggedDecision,
     actions,
     decode,
     id_and_features,
     parse_json,
     shared_features,
+    slot_features,
+    slot_number,
 )
 from topstory.events.formats.vw.encodings import ArrayEncoding, Encoding, HashEncoding
 from topstory.events.formats.vw.identical_actions import (
@@ -29,8 +34,10 @@ from topstory.events.formats.vw.identical_actions import (
     MERGED_UNKNOWN,
     MergedPool,
     copies,
+    merged_chance,
     merged_pool,
 )
+from topstory.events.formats.vw.slots import NO_LABEL, ONE_COST, UNLABELLED, ccb, slates
 
 SKIPPED_LEARNING = "_skipLearn is true"
 BAD_PDROP = "pdrop is outside [0, 1): a line that is always dropped cannot be there"
@@ -80,14 +87,17 @@ class _DsjsonParser(LineParser):
         if decision.skip:
             faults.left_out(SKIPPED_LEARNING, batch.file, number, row)
             return
+        if decision.pdrop and not 0 <= decision.pdrop < 1:
+            raise NotAnEvent(BAD_PDROP)
+        if "_slots" in context:
+            self._parse_slots(number, row, decision, context, batch, faults)
+            return
         label = at = decision.at()
         payoff, propensity = decision.payoff(), decision.propensity()
         pool, places = self._pools[bytes(context["_multi"])]
         fault = outcome_fault(at, len(places), payoff, propensity)
         if fault is not None:
             raise NotAnEvent(fault)
-        if decision.pdrop and not 0 <= decision.pdrop < 1:
-            raise NotAnEvent(BAD_PDROP)
         if len(pool) < len(places):
             others = copies(places, at)
             chance = decision.chance_of(others) if others else 0.0
@@ -102,6 +112,45 @@ class _DsjsonParser(LineParser):
         if decision.pdrop:
             faults.note(DROPPED, batch.file, number, row)
         batch.add(number, user, pool, at, payoff, propensity, micros, row)
+
+    def _parse_slots(
+        self,
+        number: int,
+        row: bytes,
+        decision: LoggedDecision,
+        context: dict[str, msgspec.Raw],
+        batch: RowBatch,
+        faults: Faults,
+    ) -> None:
+        """An event for each slot, once all of them are known to be events."""
+        texts, slots = actions(context["_multi"]), parse_json(context["_slots"])
+        if not isinstance(slots, list):
+            raise NotAnEvent("_slots is not a list")
+        labels = decision.slot_labels(slots)
+        slot_of = [slot_number(parse_json(text)) for text in texts]
+        one_cost = any(each is not None for each in slot_of)
+        decided = slates(labels, slot_of, decision.cost) if one_cost else ccb(labels, len(texts))
+        if not decided:
+            raise NotAnEvent(NO_LABEL)
+        shared, micros = shared_features(context), self._micros(decision.timestamp)
+        found = []
+        remarks = {ONE_COST} if one_cost else set()
+        for each in decided:
+            merged = merged_pool([self._known[texts[action]] for action in each.pool])
+            chance, remark = merged_chance(merged, each.at, each.propensity, each.chances)
+            self._encoding.check(merged.actions)
+            own = each.user(slot_features(slots[each.slot]))
+            user = self._encoding.user([*shared, *own])
+            found.append((user, merged.actions, merged.places[each.at], each.payoff, chance))
+            remarks |= {remark} if remark else set()
+        if len(decided) < len(labels):
+            remarks.add(UNLABELLED)
+        if decision.pdrop:
+            remarks.add(DROPPED)
+        for text in sorted(remarks):
+            faults.note(text, batch.file, number, row)
+        for event in found:
+            batch.add(number, *event, micros, row)
 
     def finish(self, batch: RowBatch) -> ParsedRows:
         """Users as vectors, and one article per description of an action."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,15 +11,20 @@ import msgspec
 from topstory.events.formats.faults import NotAnEvent
 from topstory.events.formats.pipeline.row_batch import general_reason
 from topstory.events.formats.vw.named_features import Named, feature_id, named_features
+from topstory.events.formats.vw.slots import SlotLabel
 
 Names = tuple[str, ...]
 
 HASH = "hash"
-SLOTS = (
-    "it has slots (Vowpal Wabbit's ccb or slates), which are not read yet: only examples with one "
-    "decision are"
-)
 DEFAULT_IDS: tuple[Names, ...] = (("id",), ("i", "id"), ("_tag",))
+
+
+class SlotOutcome(msgspec.Struct):
+    """What one of several slots showed."""
+
+    ranking: list[int] | int = msgspec.field(name="_a", default_factory=list)  # from 0
+    probabilities: list[float] | float = msgspec.field(name="_p", default_factory=list)
+    cost: float | None = msgspec.field(name="_label_cost", default=None)
 
 
 class LoggedDecision(msgspec.Struct):
@@ -35,6 +40,13 @@ class LoggedDecision(msgspec.Struct):
     probabilities: list[float] = msgspec.field(name="p", default_factory=list)  # in that order
     pdrop: float | None = None
     skip: bool = msgspec.field(name="_skipLearn", default=False)
+    outcomes: list[SlotOutcome] = msgspec.field(name="_outcomes", default_factory=list)
+
+    def slot_labels(self, slots: Sequence[Any]) -> list[SlotLabel | None]:
+        """What each slot showed; None where nothing says so."""
+        if len(self.outcomes) != len(slots):
+            raise NotAnEvent("there are not as many _outcomes as _slots")
+        return [_slot_label(each, slot) for each, slot in zip(self.outcomes, slots, strict=True)]
 
     def at(self) -> int:
         """The position of the chosen action among the actions."""
@@ -83,17 +95,38 @@ def decode(line: bytes) -> tuple[LoggedDecision, dict[str, msgspec.Raw]]:
     """
     decision: LoggedDecision = _checked(_LINE, line)
     context: dict[str, msgspec.Raw] = _checked(_CONTEXT, decision.c)
-    if "_slots" in context:
-        raise NotAnEvent(SLOTS)
     if "_multi" not in context:
         raise NotAnEvent("there is no _multi: nothing says what could be shown")
     return decision, context
+
+
+def _slot_label(outcome: SlotOutcome, slot: Any) -> SlotLabel | None:
+    actions, chances = outcome.ranking, outcome.probabilities
+    actions = [actions] if isinstance(actions, int) else actions
+    chances = [chances] if isinstance(chances, float) else chances
+    included = slot.get("_inc") if isinstance(slot, dict) else None
+    if included is not None:
+        included = _checked(_NUMBERS, msgspec.json.encode(included))
+    return SlotLabel(actions, chances, outcome.cost, included) if actions else None
 
 
 def shared_features(context: dict[str, msgspec.Raw]) -> list[Named]:
     """The features of the context without the actions."""
     shared = {key: parse_json(raw) for key, raw in context.items() if key != "_multi"}
     return _flat(shared)
+
+
+def slot_features(slot: Any) -> list[Named]:
+    """The features of a slot: what it has but its id and its list of actions."""
+    if not isinstance(slot, dict):
+        raise NotAnEvent("a slot is not an object")
+    return _flat(slot)
+
+
+def slot_number(action: Any) -> int | None:
+    """Which slot of slates an action is for, from 0; None in ccb."""
+    number = action.get("_slot_id") if isinstance(action, dict) else None
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def actions(multi: bytes) -> list[bytes]:
@@ -137,6 +170,7 @@ def parse_json(raw: msgspec.Raw | bytes) -> Any:
 
 
 _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+_NUMBERS = msgspec.json.Decoder(list[int])
 
 
 def _flat(value: Any) -> list[Named]:

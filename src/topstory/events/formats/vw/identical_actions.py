@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +60,23 @@ def copies(places: Sequence[int], at: int) -> list[int]:
     [0]
     """
     return [i for i, place in enumerate(places) if place == places[at] and i != at]
+
+
+def merged_chance(
+    merged: MergedPool, at: int, chance: float, known: Mapping[int, float]
+) -> tuple[float, str | None]:
+    """The probability of the shown action with its copies, and what to remark; `known`: by place.
+
+    >>> latte, mocha = ArticleDescription("latte", None), ArticleDescription("mocha", None)
+    >>> merged_chance(merged_pool([latte, mocha, latte]), 0, 0.5, {0: 0.5, 1: 0.25, 2: 0.25})[0]
+    0.75
+    """
+    if len(merged.actions) == len(merged.places):
+        return chance, None
+    others = copies(merged.places, at)
+    if any(each not in known for each in others):
+        return chance, MERGED_UNKNOWN
+    return min(1.0, chance + sum(known[each] for each in others)), MERGED
 
 
 def _check(ids: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's text format with action-dependent features, cb_adf (docs/guides/importing.md)."""
+"""Vowpal Wabbit's text formats: cb_adf, ccb and slates (docs/guides/importing.md)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,18 @@ from topstory.events.formats.vw.identical_actions import (
     MERGED,
     MERGED_UNKNOWN,
     copies,
+    merged_chance,
     merged_pool,
 )
 from topstory.events.formats.vw.named_features import Named, feature_id, shortest_text
+from topstory.events.formats.vw.slots import (
+    NO_LABEL,
+    ONE_COST,
+    UNLABELLED,
+    SlotLabel,
+    ccb,
+    slates,
+)
 from topstory.events.formats.vw.text_line import Label, VwLine, vw_line
 
 MAX_EXAMPLE_LINES = 1 << 16  # a file without blank lines would fill the memory
@@ -68,6 +77,7 @@ class _ExampleParser(LineParser):
         super().__init__(first_event)
         self._encoding, self._key = encoding, key
         self._known = Memo[LabelledAction | list[Named]](self._line)
+        self._actions = Memo[ArticleDescription](self._action)
 
     def rows(self, file: str, block: LineBlock) -> Iterator[tuple[int, list[NumberedLine]]]:
         """The lines of each example, with their numbers."""
@@ -90,6 +100,9 @@ class _ExampleParser(LineParser):
         self, number: int, row: list[NumberedLine], batch: RowBatch, faults: Faults
     ) -> None:
         """One example."""
+        if row[0][1].split(None, 1)[0] in (b"ccb", b"slates"):
+            self._parse_slots(number, row, batch, faults)
+            return
         shared: list[Named] = []
         pool: list[ArticleDescription] = []
         chosen: list[tuple[int, Label]] = []
@@ -121,6 +134,53 @@ class _ExampleParser(LineParser):
             faults.note(remark, batch.file, number, row[0][1])
         batch.add(number, user, actions, places[at], 0.0 - cost, probability, text=row[0][1])
 
+    def _parse_slots(
+        self, number: int, row: list[NumberedLine], batch: RowBatch, faults: Faults
+    ) -> None:
+        """An event for each slot, once all of them are known to be events."""
+        shared: list[Named] = []
+        cost: float | None = None
+        pool: list[ArticleDescription] = []
+        slot_of: list[int | None] = []
+        slots: list[tuple[SlotLabel | None, list[Named]]] = []
+        first = row[0][1]
+        name = first.split(None, 1)[0]
+        for line, text in row:
+            if text.split(None, 1)[0] != name:
+                raise NotAnEvent(f"a line of the example does not begin with {name.decode()}")
+            try:
+                found = vw_line(text.decode("utf-8", "surrogateescape"))
+                part = found.part
+                if part is None or (part.kind == "shared") != (line == number):
+                    raise NotAnEvent("a shared line is not the first of its example")
+                if part.kind == "shared":
+                    shared, cost = found.features, part.cost
+                elif part.kind == "action":
+                    pool.append(self._actions[text])
+                    slot_of.append(part.slot)
+                else:
+                    slots.append((part.label, found.features))
+            except NotAnEvent as error:
+                raise NotAnEvent(str(error), line, text) from None
+        labels = [label for label, _ in slots]
+        one_cost = name == b"slates"
+        decided = slates(labels, slot_of, cost) if one_cost else ccb(labels, len(pool))
+        if not decided:
+            raise NotAnEvent(NO_LABEL)
+        remarks, events = {ONE_COST} if one_cost else set(), []
+        for each in decided:
+            merged = merged_pool([pool[action] for action in each.pool])
+            chance, remark = merged_chance(merged, each.at, each.propensity, each.chances)
+            user = self._encoding.user([*shared, *each.user(slots[each.slot][1])])
+            events.append((user, merged.actions, merged.places[each.at], each.payoff, chance))
+            remarks |= {remark} if remark else set()
+        if len(decided) < len(labels):
+            remarks.add(UNLABELLED)
+        for text_of in sorted(remarks):
+            faults.note(text_of, batch.file, number, first)
+        for event in events:
+            batch.add(number, *event, text=first)
+
     def finish(self, batch: RowBatch) -> ParsedRows:
         """Users as vectors, and one article per description of an action."""
         found = list(batch.members())
@@ -134,6 +194,10 @@ class _ExampleParser(LineParser):
         if line.shared:
             return line.features
         return ArticleDescription(self._id(line), self._encoding.article(line.features)), line.label
+
+    def _action(self, text: bytes) -> ArticleDescription:
+        line = vw_line(text.decode("utf-8", "surrogateescape"))
+        return ArticleDescription(self._id(line), self._encoding.article(line.features))
 
     def _id(self, line: VwLine) -> str:
         if self._key == "hash" or (self._key is None and not line.tag):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from topstory.events.formats.faults import NotAnEvent
-from topstory.events.formats.vw.dsjson_decision import SLOTS
 from topstory.events.formats.vw.named_features import Named
+from topstory.events.formats.vw.slots import SlotLabel
 
 
 class Label(NamedTuple):
@@ -16,6 +16,15 @@ class Label(NamedTuple):
     probability: float
 
 
+class SlotsPart(NamedTuple):
+    """What a line says of an example with several decisions."""
+
+    kind: str  # shared, action or slot
+    label: SlotLabel | None = None  # of a slot
+    cost: float | None = None  # of slates, in the shared line
+    slot: int | None = None  # of an action of slates
+
+
 class VwLine(NamedTuple):
     """A line of a multi-line example."""
 
@@ -23,6 +32,7 @@ class VwLine(NamedTuple):
     label: Label | None
     tag: str
     features: list[Named]
+    part: SlotsPart | None = None  # None: an example with one decision
 
 
 def vw_line(text: str) -> VwLine:
@@ -33,7 +43,8 @@ def vw_line(text: str) -> VwLine:
 
     >>> vw_line("0:-1:0.25 sports|Action:2 length:0.5 long city:Rome")
     VwLine(shared=False, label=Label(cost=-1.0, probability=0.25), tag='sports',
-        features=[('Action^length', 1.0), ('Action^long', 2.0), ('Action^city=Rome', 2.0)])
+        features=[('Action^length', 1.0), ('Action^long', 2.0), ('Action^city=Rome', 2.0)],
+        part=None)
     >>> vw_line("shared | a b:2").features
     [('a', 1.0), ('b', 2.0)]
     """
@@ -44,11 +55,37 @@ def vw_line(text: str) -> VwLine:
     if words and (not head[-1].isspace() or words[-1].startswith("'")):
         tag = words.pop().removeprefix("'")
     if words[:1] in (["ccb"], ["slates"]):
-        raise NotAnEvent(SLOTS)
+        return VwLine(False, None, tag, _features(body), _slots_part(*words))
     shared, label = words == ["shared"], None
     if words and not shared:
         label = _label(words)
     return VwLine(shared, label, tag, _features(body))
+
+
+def _slots_part(name: str, kind: str = "", *words: str) -> SlotsPart:
+    try:
+        if kind == "shared" and len(words) <= (name == "slates"):
+            return SlotsPart(kind, cost=float(words[0]) if words else None)
+        if kind == "action" and len(words) == (name == "slates"):
+            return SlotsPart(kind, slot=int(words[0]) if words else None)
+        if kind == "slot" and len(words) <= (1 if name == "slates" else 2):
+            return SlotsPart(kind, _slot_label(name == "ccb", *words) if words else None)
+    except ValueError:
+        pass
+    raise NotAnEvent(f"the label is none of {name}: see docs/guides/importing.md")
+
+
+def _slot_label(costs: bool, chosen: str, included: str | None = None) -> SlotLabel:
+    """`action:cost:probability`, others as `action:probability`; slates have no cost there."""
+    first, *others = chosen.split(",")
+    cost: str | None = None
+    if costs:
+        action, cost, chance = first.split(":")
+        first = f"{action}:{chance}"
+    pairs = [each.split(":") for each in (first, *others)]
+    actions, chances = zip(*((int(a), float(p)) for a, p in pairs), strict=True)
+    only = None if included is None else [int(each) for each in included.split(",")]
+    return SlotLabel(actions, chances, None if cost is None else float(cost), only)
 
 
 def _label(words: list[str]) -> Label:
