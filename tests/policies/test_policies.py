@@ -335,3 +335,19 @@ def test_omniscient_prefers_what_was_shown_to_what_never_was() -> None:
 def test_omniscient_refuses_to_choose_without_a_log() -> None:
     with pytest.raises(ValueError, match=r"call ts\.replay"):
         ts.policy("omniscient").choose([1.0], POOL)
+
+
+def test_what_is_no_number_is_refused_by_its_name() -> None:
+    for name, settings, says in (
+        ("linucb-disjoint", {"alpha": "x"}, "alpha must be a number, got 'x'"),
+        ("egreedy", {"epsilon": [0.1]}, r"epsilon must be a number, got \[0.1\]"),
+        ("ucb", {"half_life": "day"}, "half_life must be a number, got 'day'"),
+    ):
+        with pytest.raises(TypeError, match=says):
+            ts.policy(name, **settings)
+    assert ts.policy("ucb", alpha=np.float32(0.5)).explorer.bonus == 0.5
+    for payoff in ("x", None, [1.0]):
+        with pytest.raises(ValueError, match="a payoff is a finite number, got"):
+            ts.policy("linucb-disjoint").learn([1.0], "a", payoff)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="log must be an EventLog, got int"):
+        ts.train(ts.policy("ucb"), 3)  # type: ignore[arg-type]

@@ -29,6 +29,7 @@ from topstory.evaluation.replays.replay import replay
 from topstory.evaluation.result import Result
 from topstory.events import EventLog
 from topstory.events.folder.parts import LogFolder, LogPart
+from topstory.events.log import check_log
 from topstory.kernels.compilation import Floats
 from topstory.models.linear import LinearModel
 from topstory.models.priors.sums import ArticleSums
@@ -177,6 +178,8 @@ class _Source:
     """A log in memory, or its folder."""
 
     def __init__(self, log: EventLog | LogFolder, features: FeatureBuilder | None) -> None:
+        if not isinstance(log, LogFolder):
+            check_log(log)
         self.log, self.features = log, features
 
     @property

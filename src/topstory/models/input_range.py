@@ -51,7 +51,10 @@ def in_range(values: npt.ArrayLike) -> bool:
 
 def payoff_in_range(payoff: float) -> float:
     """A payoff as a number; ValueError if models cannot take it."""
-    amount = float(payoff)
+    try:
+        amount = float(payoff)
+    except (TypeError, ValueError):
+        raise ValueError(f"a payoff is a finite number, got {payoff!r}") from None
     if not -MAX_MAGNITUDE <= amount <= MAX_MAGNITUDE:
         raise ValueError(f"a payoff is a finite number, at most {MAX_MAGNITUDE:g}, got {payoff!r}")
     return amount

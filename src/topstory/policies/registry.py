@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from topstory.policies.entries import (
@@ -421,6 +422,10 @@ def without_prior(name: str, *, seed: int = 0, **parameters: Any) -> Policy:
     for needed in entry.parameters:
         if needed.required and needed.name not in parameters:
             raise TypeError(f"policy {name!r} needs {needed.name}=: {needed.help}")
+    for each in (*entry.explorer.parameters, HALF_LIFE):
+        value = parameters.get(each.name)
+        if value is not None and not isinstance(value, Real):
+            raise TypeError(f"{each.name} must be a number, got {value!r}")
     taken = {k: v for k, v in parameters.items() if k in entry.model_parameters}
     half_life = parameters.get(HALF_LIFE.name)
     return Policy(entry.model.load()(**taken), entry.explorer.make(parameters), seed, half_life)
