@@ -69,7 +69,7 @@ def run(quick: bool) -> Section:
                 "yes" if found["direct"] <= TARGET_FIT else "no",
             ),
             (
-                "µs for one profile",
+                "µs of processor for one profile",
                 f"{found['mixed']:.1f}",
                 f"≤ {TARGET_PROFILE}",
                 "yes" if found["mixed"] <= TARGET_PROFILE else "no",
