@@ -20,7 +20,7 @@ HOUR = 3600 * SECOND
 # The first of these that makes enough blocks is taken.
 WIDTHS = (HOUR, 1800 * SECOND, 600 * SECOND, 300 * SECOND, 60 * SECOND, 10 * SECOND, SECOND)
 MIN_BLOCKS = 20
-BLOCKS_WITHOUT_TIMES = 200
+BLOCKS_WITHOUT_TIMES = 160  # too few to look for what lasts: nobody knows how long a run is
 MAX_BLOCKS = 100_000
 
 
@@ -84,6 +84,11 @@ class Blocks:
                 f"got {hours!r} hours"
             )
         return int(blocks)
+
+    def days_of(self, needed: int) -> int:
+        """The days of a log that has so many blocks, of an hour or more: more days than this."""
+        day = 24 * HOUR
+        return max(-(-needed * max(self.width, HOUR) // day), self.count * self.width // day + 1)
 
     def starts(self) -> npt.NDArray[np.int64] | npt.NDArray[np.datetime64]:
         """When each block begins: datetime64, or the number of its first event."""

@@ -9,16 +9,24 @@ left. Each answer gives Student's distribution to the errors' sum; their mixture
 it is a little wider than that of independent blocks where dependence cannot be excluded, and as
 wide as it must be where it is seen.
 
-The constants were chosen on normal series of 24 to 1,000 blocks, and judged on others (binomial
-hours, moving averages; `tests/evaluation/test_dependence.py`). With fewer than 72 blocks strong
-dependence is often not seen, and intervals are too narrow. So they are with a coarser grid of
-shares. With a smaller `INDEPENDENT` independent blocks pay more (half as wide again for 48 of them
-at 0.5, a twentieth at 0.9). With a smaller `SURE` the intervals that are left are those of logs
-that happen to look independent, and hold less often.
+A policy that learns earns more from block to block, which is no dependence. Where that is possible,
+each answer is tried with learning curves of several heights, too (Bayes' rule with normal heights).
+A slow change that could be either counts as much of each as the faster waves tell.
+
+A log of fewer than `ENOUGH` blocks can hardly show strong dependence: 72 have 3 nats of evidence
+for φ = 0.95. Any rule that finds it there is too wide for independent blocks, or too narrow for
+others. So such a log speaks of its own blocks alone; if they look dependent, not even of those.
+
+The constants were chosen on normal series of 20 to 336 blocks, and judged on others (binomial
+hours, moving averages; `tests/evaluation/test_dependence.py`). With a smaller `INDEPENDENT`
+independent blocks pay more, with a larger one intervals of a week at φ ≥ 0.9 are too narrow. With a
+smaller `SURE` the intervals that are left are those of logs that happen to look independent, and
+hold less often.
 """
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,16 +38,20 @@ from topstory.kernels.compilation import Floats
 
 FADING = (0.2, 0.35, 0.5, 0.6, 0.7, 0.78, 0.84, 0.88, 0.91, 0.935, 0.955, 0.97, 0.98, 0.988, 0.993)
 LASTING_SHARES = (1.0, 0.95, 0.88, 0.8, 0.7, 0.6, 0.48, 0.36, 0.25, 0.15, 0.08)
-INDEPENDENT = 0.9  # how plausible independent blocks are before the log is seen
+INDEPENDENT = 0.65  # how plausible independent blocks are before the log is seen
+HIDDEN = 7.0  # how much more plausible is what is slow and small, and so most easily missed
+SLOW, SMALL = 0.85, 0.5  # φ above, and shares below
+ENOUGH = 168  # blocks, a week of hours; fewer do not show strong dependence
 MIN_INDEPENDENT = 6.0  # as many independent blocks a log must be worth
-SURE = 0.95  # how likely it must be that it is worth less, for a log to be called too short
+SURE = 0.98  # how likely it must be that it is worth less, for a log to be called too short
+LIKELY = 0.6  # the same, of a log of fewer than `ENOUGH` blocks
 MIN_SERIES = 8  # blocks; with fewer nothing can be said of dependence
-SURELY = 0.995  # independent: nothing to be mixed
 NEGLIGIBLE = 1e-4
 TAIL = 0.05  # where one Student's distribution agrees with the mixture
 HALVINGS = 24
-LEARNING = (0.05, 0.3)  # of the log: how fast learning curves come to rest
-AFTER_LEARNING = 4  # the slowest wave that learning curves leave
+LEARNED = 0.75  # how plausible it is that policies that can learn do
+LEARNING = (0.05, 0.15, 0.4)  # of the log: how fast learning curves come to rest
+HEIGHTS = (3.0, 3e1, 3e2, 3e3, 3e4, 1e6)  # variances of learning curves, over that of one block
 
 
 class Dependence(NamedTuple):
@@ -58,31 +70,36 @@ class Dependence(NamedTuple):
     too_short: bool  # there are surely too few of those for an interval
 
     @classmethod
-    def of(cls, errors: Floats, first: int = 1) -> Dependence:
-        """From the errors of all blocks, in order of time, and the slowest wave that counts."""
+    def of(cls, errors: Floats, learning: bool = False) -> Dependence:
+        """From the errors of all blocks, in order of time; of a policy that learned, or not."""
         count = len(errors)
         alone = cls(1.0, count - 1.0, 1.0, False)
-        if count < MIN_SERIES + first - 1:
+        if count < MIN_SERIES:
             return alone
-        waves = dct(errors, type=2, norm="ortho")[first:] ** 2
-        if not waves.sum() > 0:
+        waves = dct(errors, type=2, norm="ortho")[1:]
+        if not waves @ waves > 0:
             return alone
-        known = _spectra(count, first)
-        scale = known.inverse @ waves / (count - first)
-        fit = known.prior - 0.5 * (known.logarithms + (count - first) * np.log(scale))
+        known = _spectra(count)
+        scale, fit = known.explain(waves, learning)  # (heights, answers)
         likely = np.exp(fit - fit.max())
         likely /= likely.sum()
-        length = float(known.lengths[fit.argmax()])
-        if likely[0] > SURELY:
-            return alone
         worth = count / known.lengths
-        freedom = min(max(1.0, float(likely @ worth)), count - 1.0)
+        length = float(known.lengths[fit.max(axis=0).argmax()])
+        short = float(likely.sum(axis=0) @ (worth < MIN_INDEPENDENT))
+        if count < ENOUGH:  # a policy that learns looks dependent there
+            return alone._replace(length=length, too_short=short > (SURE if learning else LIKELY))
+        freedom = min(max(1.0, float(likely.sum(axis=0) @ worth)), count - 1.0)
         some = likely > NEGLIGIBLE
-        spreads = np.sqrt(scale[some] / scale[0] * known.sums[some])
+        plain = float(waves @ waves) / (count - 1)
+        spreads = np.sqrt((scale * known.sums)[some] / plain)
         reach = _reach(likely[some], spreads, count - 1.0)
         inflation = (reach / float(stdtrit(freedom, 1 - TAIL / 2))) ** 2
-        short = bool(likely @ (worth < MIN_INDEPENDENT) > SURE)
-        return cls(max(1.0, inflation), freedom, length, short)
+        return cls(max(1.0, inflation), freedom, length, short > SURE)
+
+    @property
+    def needed(self) -> int:
+        """How many blocks a log must have, that is not too short."""
+        return max(ENOUGH, math.ceil(MIN_INDEPENDENT * self.length))
 
 
 def _reach(likely: Floats, spreads: Floats, degrees: float) -> float:
@@ -91,29 +108,8 @@ def _reach(likely: Floats, spreads: Floats, degrees: float) -> float:
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         beyond = 2 * float(likely @ stdtr(degrees, -middle / spreads))
-        low, high = (middle, high) if beyond > TAIL else (low, middle)
+        low, high = (middle, high) if beyond > TAIL * float(likely.sum()) else (low, middle)
     return high
-
-
-def without_learning(errors: Floats) -> Floats:
-    """Errors less what goes along learning curves: that is a policy that has learned.
-
-    What is left has lost its slowest waves: dependence is measured from `AFTER_LEARNING` on.
-
-    >>> curve = np.exp(-np.arange(40) / 12)
-    >>> bool(np.abs(without_learning(curve - curve.mean())).max() < 1e-3)
-    True
-    """
-    curves = _curves(len(errors))
-    return np.asarray(errors - curves @ (curves.T @ errors))
-
-
-@lru_cache(maxsize=8)
-def _curves(count: int) -> Floats:
-    """(count, 4) orthonormal: a constant, two curves that come to rest, and a line."""
-    when = (np.arange(count) + 0.5) / max(1, count)
-    curves = [np.ones(count), *(np.exp(-when / rest) for rest in LEARNING), when]
-    return np.asarray(np.linalg.qr(np.column_stack(curves))[0])
 
 
 class _Spectra(NamedTuple):
@@ -124,23 +120,56 @@ class _Spectra(NamedTuple):
     prior: Floats  # (answers,) the logarithm of how plausible each is
     lengths: Floats  # (answers,) blocks that tell as much as an independent one, in a long log
     sums: Floats  # (answers,) the variance of the blocks' sum, over B
+    curves: Floats  # (waves, 3) the waves of learning curves, of length 1
+    shared: Floats  # (answers, 3, 3) what curves share, weighed by the answer
+
+    def explain(self, waves: Floats, learning: bool) -> tuple[Floats, Floats]:
+        """(curves, answers): the variance by each answer, and how well it explains the waves."""
+        count = len(waves)
+        squares = self.inverse @ waves**2
+        scales, fits = [squares / count], [self.prior - 0.5 * self.logarithms]
+        if learning:
+            along = self.inverse @ (self.curves * waves[:, None])  # (answers, 3)
+            each = np.log(LEARNED / len(HEIGHTS) / (len(LEARNING) + 1))
+            for some in (*([i] for i in range(len(LEARNING))), list(range(len(LEARNING)))):
+                shared, mine = self.shared[:, some][:, :, some], along[:, some]
+                for height in HEIGHTS:
+                    inner = np.eye(len(some)) + height * shared
+                    taken = height * np.linalg.solve(inner, mine[:, :, None])[:, :, 0]
+                    scales.append((squares - (mine * taken).sum(axis=1)) / count)
+                    fits.append(fits[0] + each - 0.5 * np.linalg.slogdet(inner)[1])
+            fits[0] = fits[0] + np.log(1 - LEARNED)
+        scale = np.maximum(scales, np.finfo(float).tiny)
+        return scale, np.asarray(fits - 0.5 * count * np.log(scale))
 
 
 @lru_cache(maxsize=8)
-def _spectra(count: int, first: int) -> _Spectra:
-    angles = np.pi * np.arange(first, count) / count
+def _spectra(count: int) -> _Spectra:
+    angles = np.pi * np.arange(1, count) / count
     pairs = [(0.0, 0.0), *((fade, share) for fade in FADING for share in LASTING_SHARES)]
     fade, share = (np.array(each) for each in zip(*pairs, strict=True))
     waves = (1 - fade**2)[:, None] / (1 + fade**2 - 2 * np.outer(np.cos(angles), fade)).T
     shapes = share[:, None] * waves + (1 - share)[:, None]
-    prior = np.full(len(pairs), np.log((1 - INDEPENDENT) / (len(pairs) - 1)))
-    prior[0] = np.log(INDEPENDENT)
+    plausible = np.where((fade > SLOW) & (share < SMALL), HIDDEN, 1.0)
+    plausible *= (1 - INDEPENDENT) / plausible[1:].sum()
+    plausible[0] = INDEPENDENT
     lasting = (1 + fade) / (1 - fade)
     begun = 2 * fade * (1 - fade**count) / (1 - fade) ** 2 / count
+    inverse, curves = 1 / shapes, _curves(count)
     return _Spectra(
-        1 / shapes,
+        inverse,
         np.log(shapes).sum(axis=1),
-        prior,
+        np.log(plausible),
         share * lasting + 1 - share,
         share * (lasting - begun) + 1 - share,
+        curves,
+        np.stack([(curves * each[:, None]).T @ curves for each in inverse]),
     )
+
+
+def _curves(count: int) -> Floats:
+    """(waves, 3) of curves that come to rest, each of length 1."""
+    when = (np.arange(count) + 0.5) / count
+    curves = np.column_stack([np.exp(-when / rest) for rest in LEARNING])
+    waves = dct(curves, type=2, norm="ortho", axis=0)[1:]
+    return np.asarray(waves / np.linalg.norm(waves, axis=0))

@@ -13,11 +13,12 @@ import numpy as np
 
 from topstory.evaluation.intervals import (
     NOTHING_KNOWN,
+    TOO_SHORT,
     Interval,
     Variance,
-    clustered_variance,
     quantile,
     rate_errors,
+    ratio_variance,
 )
 from topstory.evaluation.result import ALL_LEVELS, Bucket, Levels
 from topstory.evaluation.uncertainty.paths import overlap, shared_luck
@@ -105,11 +106,13 @@ def _interval(pairs: Sequence[tuple[Levels, Levels]], value: float, shared: floa
         errors = rate_errors(a[:, TRIALS], a[:, PAYOFF]) - rate_errors(b[:, TRIALS], b[:, PAYOFF])
         shares = (a[:, TRIALS] / a[:, TRIALS].sum() + b[:, TRIALS] / b[:, TRIALS].sum()) / 2
         parts.append((shares, errors))
-    found = clustered_variance(*parts)
+    found = ratio_variance(*parts)
     apart = [each for pair in pairs if (each := _difference(*pair)) == each]
     if len(apart) > 1:
         luck = float(np.var(apart, ddof=1)) / len(apart) * shared_luck(len(apart), shared)
         found += Variance(luck, len(apart) - 1)
+    if found == TOO_SHORT:
+        return NOTHING_KNOWN
     half = quantile(found.freedom, 0.95) * found.value**0.5
     return Interval(value - half, value + half)
 

@@ -17,7 +17,8 @@ no dependence of hours. What lasts in the log's rate adds to the variance of a p
 proportion; where the log is too short for it, nothing is known. Where visitors return, what they
 add to the variance beyond their blocks comes from sums over groups of visitors
 (`evaluation.visitor_groups`). In a ratio of two policies what lasts in all hours cancels; what
-lasts in the difference of the two is measured there, beside what the policies learn.
+lasts in the difference of the two is measured there, beside what the policies learn. A log of a few
+days cannot show what lasts: then an interval is about its own hours.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from topstory.evaluation.dependence import AFTER_LEARNING, Dependence, without_learning
+from topstory.evaluation.dependence import Dependence
 from topstory.kernels.compilation import Floats
 
 
@@ -83,6 +84,8 @@ class Variance(NamedTuple):
     def __add__(self, other: object) -> Variance:
         if not isinstance(other, Variance):
             return NotImplemented
+        if TOO_SHORT in (self, other):
+            return TOO_SHORT
         both = self.value + other.value
         if not all(each.freedom for each in (self, other) if each.value):
             return Variance(both, 0.0)  # what is known of one part does not tell the sum
@@ -105,28 +108,44 @@ def clustered_variance(
     """
     shares, errors = blocks
     found = Variance(float(variance(shares, errors)), float(freedom(shares)))
+    return found + _of_visitors(groups, cells)
+
+
+def _of_visitors(groups: Part | None, cells: Part | None) -> Variance:
     if groups is None or cells is None:
-        return found
+        return NO_VARIANCE
     own = float(variance(*groups)) - float(variance(*cells))
-    return found + Variance(max(0.0, own), float(freedom(groups[0])))
+    return Variance(max(0.0, own), float(freedom(groups[0])))
 
 
 def ratio_variance(blocks: Part, groups: Part | None = None, cells: Part | None = None) -> Variance:
-    """Of a log ratio of policies that learn: what lasts from block to block is added.
+    """Of how two policies that learn compare, with what lasts from block to block.
 
-    >>> slow = np.repeat(np.random.default_rng(0).normal(size=40), 10)
-    >>> found = ratio_variance((np.full(400, 1 / 400), slow - slow.mean()))
-    >>> found.value > 5 * clustered_variance((np.full(400, 1 / 400), slow - slow.mean())).value
+    >>> slow = np.tile(np.repeat([-1.0, 1.0], 15), 20)
+    >>> found = ratio_variance((np.full(600, 1 / 600), slow))
+    >>> found.value > 5 * clustered_variance((np.full(600, 1 / 600), slow)).value
     True
     """
     shares, errors = (each[blocks[0] > 0] for each in blocks)
-    rest = without_learning(errors)
-    seen = Dependence.of(rest, AFTER_LEARNING)
-    lasting = (seen.inflation - 1) * float(variance(shares, rest))
-    return clustered_variance(blocks, groups, cells) + Variance(lasting, seen.freedom)
+    seen = Dependence.of(errors, learning=True)
+    if seen.too_short:
+        return TOO_SHORT
+    degrees = min(float(freedom(shares)), seen.freedom)
+    lasting = Variance(seen.inflation * float(variance(shares, errors)), degrees)
+    return lasting + _of_visitors(groups, cells)
 
 
 Rates = tuple[Floats, Floats]  # trials and payoff, of clusters
+
+
+def rate_dependence(log: Rates) -> Dependence:
+    """How far the blocks of a log depend on one another; not at all without a payoff.
+
+    >>> rate_dependence((np.full(9, 50.0), np.zeros(9))).too_short
+    False
+    """
+    trials, payoff = (each[log[0] > 0] for each in log)
+    return Dependence.of(rate_errors(trials, payoff) if len(trials) else trials)
 
 
 def rate_variance(
@@ -142,14 +161,16 @@ def rate_variance(
     """
     parts = [blocks, *(visitors or ())]
     found = clustered_variance(*((t / t.sum(), rate_errors(t, p)) for t, p in parts))
-    if log is None or log[1].sum() <= 0:
+    if log is None:
         return found
-    trials, payoff = (each[log[0] > 0] for each in log)
-    errors = rate_errors(trials, payoff)
-    seen = Dependence.of(errors)
+    seen = rate_dependence(log)
     if seen.too_short:
         return TOO_SHORT
-    lasting = (seen.inflation - 1) * float(variance(trials / trials.sum(), errors))
+    if seen.inflation == 1:
+        return found
+    trials, payoff = log
+    lasting = float(variance(trials / trials.sum(), rate_errors(trials, payoff)))
+    lasting *= seen.inflation - 1
     ratio = (blocks[1].sum() / blocks[0].sum()) / (payoff.sum() / trials.sum())
     return found + Variance(float(ratio) ** 2 * lasting, seen.freedom)
 
@@ -221,7 +242,9 @@ class LogRatio(NamedTuple):
     freedom: float
 
     def interval(self, level: float) -> Interval:
-        """Of the ratio itself."""
+        """Of the ratio itself; nothing if the log is too short for one."""
+        if self.variance == TOO_SHORT.value:
+            return NOTHING_KNOWN
         half = quantile(self.freedom, level) * self.variance**0.5
         return Interval(float(np.exp(self.value - half)), float(np.exp(self.value + half)))
 

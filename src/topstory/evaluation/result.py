@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from topstory.evaluation.blocks import HOUR, Blocks
+from topstory.evaluation.dependence import ENOUGH
 from topstory.evaluation.intervals import (
     NOTHING_KNOWN,
-    TOO_SHORT,
     Interval,
     LogRatio,
     Rates,
     log_ratio,
+    rate_dependence,
     rate_interval,
-    rate_variance,
 )
 from topstory.evaluation.visitor_groups import VisitorSums
 from topstory.events import Rejection, Uniformity
@@ -109,11 +109,22 @@ class Bucket:
 
     @property
     def too_short(self) -> bool:
-        """Whether CTRs change so slowly that this log says nothing of those of other days."""
-        if int((self.sums[:, TRIALS] > 0).sum()) < 2:
-            return False
-        ours, log = (_columns(each, TRIALS, PAYOFF) for each in (self.sums, self.log_sums))
-        return rate_variance(ours, log=log) == TOO_SHORT
+        """Whether CTRs change so slowly that this log is too short to say how sure they are."""
+        return rate_dependence(_columns(self.log_sums, TRIALS, PAYOFF)).too_short
+
+    @property
+    def these_hours(self) -> bool:
+        """Whether intervals are for the log's own hours: it has too few to speak of others."""
+        known = int((self.log_sums[:, TRIALS] > 0).sum())
+        return self.blocks.origin is not None and known < ENOUGH
+
+    @property
+    def days_needed(self) -> int | None:
+        """The days that a log needs at least, to say more; None: enough, or days are not known."""
+        if self.blocks.origin is None or not (self.too_short or self.these_hours):
+            return None
+        needed = rate_dependence(_columns(self.log_sums, TRIALS, PAYOFF)).needed
+        return self.blocks.days_of(needed)
 
     @property
     def weighted_interval(self) -> Interval:
@@ -142,7 +153,7 @@ class Bucket:
     def over_time(self, hours: float = 1) -> list[Window]:
         """The CTR over time, in windows of so many hours.
 
-        Where the log has no times, a window is one of 200 runs of events, and `hours` is ignored.
+        Where the log has no times, a window is one of 160 runs of events, and `hours` is ignored.
         """
         blocks = self.blocks.in_hours(hours)
         firsts = np.arange(0, len(self.sums), blocks)

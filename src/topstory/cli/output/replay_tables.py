@@ -179,14 +179,24 @@ def _notes(report: ReplayReport) -> list[str]:
         f"{number(report.random_ctr, 4)}"
         + (": there are none unless that is above 0." if not (report.random_ctr or 0) > 0 else ".")
     ]
+    first = report.policies[0].deployment
     notes.append(
         f"95 % intervals are over the {report.intervals}. They are about the days of this log: "
         "other days differ more."
+        if not first.these_hours
+        else f"95 % intervals are over the {report.intervals}. They are about the hours of this "
+        "log alone, which is too short to show how much others differ: that takes a week or more."
     )
     if any(each.too_short for p in report.policies for each in (p.deployment, p.learning)):
+        days = "more" if first.days_needed is None else f"{first.days_needed} days or more"
         notes.append(
             f"Where the interval of a {mean} is missing, it changes so slowly that this log is too "
-            "short to say how sure it is: a log of more days is needed. Relative ones suffer less."
+            f"short to say how sure it is: that takes a log of {days}. Relative ones suffer less."
+        )
+    if any(p.deployment_lift is not None and p.deployment_lift.too_short for p in report.policies):
+        notes.append(
+            "Where the interval of a lift is missing, it changes so slowly that this log is too "
+            "short to say how sure it is: take a log of more days."
         )
     notes += _path_notes(report)
     if len(report.policies) > 1:

@@ -41,6 +41,9 @@ class ValueReport(msgspec.Struct, frozen=True):
     ]
     too_short: Annotated[bool, Meta(description="the log says nothing of other days")]
     cautions: Annotated[tuple[str, ...], Meta(description="what to know before using the value")]
+    days_needed: Annotated[
+        int | None, Meta(description="days of a log that could speak of others; null: this one can")
+    ] = None
     robust_to: Annotated[
         float | None,
         Meta(
@@ -108,6 +111,7 @@ def value_report(value: PolicyValue) -> ValueReport:
         unsupported=value.unsupported,
         parameter=None if value.parameter is None else finite(value.parameter),
         too_short=value.value.too_short,
+        days_needed=value.value.days_needed,
         cautions=value.cautions,
         robust_to=value.robust_to,
     )

@@ -48,6 +48,13 @@ class BucketReport(msgspec.Struct, frozen=True):
     too_short: Annotated[
         bool, Meta(description="the CTR changes too slowly for the log's length: no interval")
     ] = False
+    these_hours: Annotated[
+        bool, Meta(description="less than a week: intervals are for the log's own hours alone")
+    ] = False
+    days_needed: Annotated[
+        int | None,
+        Meta(description="days of a log that says more; null: this one does, or has no times"),
+    ] = None
     path_ends: Annotated[
         Ends,
         Meta(description="lowest and highest relative CTR of the seeds; null: they agree"),
@@ -66,6 +73,9 @@ class LiftReport(msgspec.Struct, frozen=True):
     sure: Annotated[
         bool, Meta(description="p_value <= 0.05: 5 % of comparisons call a wrong lift sure")
     ]
+    too_short: Annotated[
+        bool, Meta(description="it changes too slowly for the log's length: no interval")
+    ] = False
 
 
 class ExplorationReport(msgspec.Struct, frozen=True):
@@ -293,6 +303,8 @@ def _bucket(comparison: Comparison, name: str, which: str) -> BucketReport:
         shrunk_relative_ctr=finite(shrunk.value),
         shrunk_interval=finite_ends(shrunk.interval),
         too_short=bucket.too_short,
+        these_hours=bucket.these_hours,
+        days_needed=bucket.days_needed,
         next_day=None if period is None else finite_ends(period.day),
         next_week=None if period is None else finite_ends(period.week),
         path_ends=None if bucket.path_ends is None else finite_ends(bucket.path_ends),
@@ -310,6 +322,7 @@ def _lift(comparison: Comparison, name: str, which: str) -> LiftReport | None:
         simultaneous_interval=None if claim is None else finite_ends(claim.interval),
         p_value=None if claim is None else claim.p_value,
         sure=claim is not None and claim.sure,
+        too_short=lift.too_short,
     )
 
 

@@ -129,7 +129,9 @@ def _advice(
         return f"{nothing} {what}, so no value is known to be best."
     best, highest = tuning.best(size), tuning.highest(size)
     ends = expected.interval
-    between = "" if ends is None else f" (95 % interval {ends[0]:.2f} to {ends[1]:.2f})"
+    between = " (this log is too short to say how sure that is)"
+    if ends is not None:
+        between = f" (95 % interval {ends[0]:.2f} to {ends[1]:.2f})"
     sentences = [
         f"Use {_listed(best)}: it earns {expected.relative_ctr:.2f} times as much as random "
         f"articles {what}{between}, and exploring {_cost(best.exploration.clicks.value)} {paid} in "

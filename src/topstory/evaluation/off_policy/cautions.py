@@ -16,7 +16,7 @@ def cautions(
     mean_weight: Quantity,
     effective_events: float,
     largest_share: float,
-    too_short: bool,
+    value: Quantity,
 ) -> Iterator[str]:
     """Sentences, the most serious first."""
     low, high = mean_weight.best_interval
@@ -44,10 +44,11 @@ def cautions(
             f"one event has {largest_share:.0%} of all weight: without it the value would be "
             "another"
         )
-    if too_short:
+    if value.too_short:
+        days = "more" if value.days_needed is None else f"{value.days_needed:,} days or more"
         yield (
             "rates change so slowly that this log says nothing of other days: its intervals are "
-            "for these days alone, and a log of more days is needed"
+            f"for these days alone, and a log of {days} is needed"
         )
     if estimator in ("dr-shrunk", "switch"):
         yield "large weights were reduced, which adds a bias: the interval is that of dr"

@@ -189,7 +189,9 @@ def judged(
             progress("judging", done, work)
 
     for name, policy in policies.items():
-        events[name] = weighted(log, target_of(policy, log, greedy), payoffs, follow)
+        found = weighted(log, target_of(policy, log, greedy), payoffs, follow)
+        same = next(iter(events.values()), found).payoff
+        events[name] = found._replace(payoff=same)  # one copy for all policies
     fitted = {name: estimator.fitted(each) for name, each in events.items()}
     return LogJudge(log, events, fitted)
 

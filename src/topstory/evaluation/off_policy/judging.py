@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topstory.evaluation.dependence import ENOUGH
 from topstory.evaluation.intervals import quantile
 from topstory.evaluation.off_policy.cautions import cautions, estimated
 from topstory.evaluation.off_policy.estimators.dr import Dr
@@ -17,6 +18,7 @@ from topstory.evaluation.off_policy.quantities import UNKNOWN_QUANTITY, mean_of,
 from topstory.evaluation.off_policy.sensitivity import robust_to
 from topstory.evaluation.off_policy.together import level_for_all
 from topstory.evaluation.off_policy.value import PolicyValue, Quantity
+from topstory.evaluation.replays.prepared_log import chunks
 from topstory.evaluation.uncertainty.clusters import ClusteredSums, clustered_sums
 from topstory.events import EventLog
 from topstory.kernels.compilation import Floats
@@ -85,7 +87,7 @@ class Judge(ABC):
             exact = self._unbiased.value(name, baseline)
             worth, lift = exact.value.around(worth.value), exact.lift.around(lift.value)
             smallest = exact.smallest_lift
-        warned = list(cautions(estimator.name, mean_weight, effective, share, worth.too_short))
+        warned = list(cautions(estimator.name, mean_weight, effective, share, worth))
         robust = None
         if self.estimate is not None:
             robust = None if name == baseline else self._robust(name, baseline)
@@ -107,6 +109,11 @@ class Judge(ABC):
     def covers(self) -> str:
         """Which randomness the intervals cover, in words."""
         when = "runs of events" if self.sums.blocks.origin is None else "hours"
+        if self.sums.these_hours:
+            who = "other clicks and other visitors" if self.sums.returning else "other clicks"
+            return (
+                f"{who} in these very hours; to speak of others, a log has {ENOUGH} hours or more"
+            )
         if self.sums.returning:
             return f"other clicks, other visitors and other {when} like those of this log"
         return f"other clicks and other {when} like those of this log; visitors as if never twice"
@@ -214,10 +221,13 @@ class LogJudge(Judge):
         return WeightSizes.of(self.events[name].weight)
 
     def _moments(self, name: str, value: float) -> tuple[float, float]:
-        terms = self._estimators[name].terms(self.events[name])
-        squares = terms.numerator - value * terms.denominator
-        squares *= squares
-        return float(squares.sum()), float(squares @ squares)
+        second = fourth = 0.0
+        for start, stop in chunks(len(self._log)):  # part by part: whole columns take memory
+            terms = self._estimators[name].terms(self.events[name].part(start, stop))
+            squares = (terms.numerator - value * terms.denominator) ** 2
+            second += float(squares.sum())
+            fourth += float(squares @ squares)
+        return second, fourth
 
     def _robust(self, name: str, baseline: str) -> float | None:
         base = None if baseline == LOGGED else self.events[baseline]

@@ -57,4 +57,5 @@ def _quantity(
         ends(such) if such.freedom >= 1 and error.known else NOTHING_KNOWN,
         ends(these) if these.freedom >= 1 else NOTHING_KNOWN,
         error.dependence.too_short,
+        error.days_needed if error.dependence.too_short else None,
     )

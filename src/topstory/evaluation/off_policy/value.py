@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from topstory.evaluation.intervals import Interval
 
@@ -22,6 +22,7 @@ class Quantity:
     interval: Interval  # for days like these; nan where the log is too short for that
     these_days: Interval  # for these very days: other clicks, and other visitors if known
     too_short: bool = False  # rates change so slowly that only these days can be spoken of
+    days_needed: int | None = None  # by a log that could speak of others, at least
 
     @property
     def best_interval(self) -> Interval:
@@ -39,7 +40,7 @@ class Quantity:
             Interval(min(each.low, value), max(each.high, value))
             for each in (self.interval, self.these_days)
         )
-        return Quantity(value, such, these, self.too_short)
+        return replace(self, value=value, interval=such, these_days=these)
 
 
 def lift_number(lift: float) -> str:

@@ -14,13 +14,13 @@ follows their measured dependence (`evaluation.dependence`). The second is about
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topstory.evaluation.blocks import Blocks
-from topstory.evaluation.dependence import Dependence
+from topstory.evaluation.dependence import ENOUGH, Dependence
 from topstory.evaluation.intervals import Variance, freedom, variance
 from topstory.evaluation.replays.prepared_log import chunks
 from topstory.events import EventLog
@@ -37,6 +37,7 @@ class ClusteredError:
     such_days: Variance
     these_days: Variance
     dependence: Dependence  # of its blocks
+    days_needed: int | None = None  # by a log that is not too short; None: days are not known
 
     @property
     def known(self) -> bool:
@@ -49,7 +50,7 @@ class ClusteredError:
             each if each.freedom < 1 else Variance(each.value, min(each.freedom, events))
             for each in (self.such_days, self.these_days)
         )
-        return ClusteredError(such, these, self.dependence)
+        return replace(self, such_days=such, these_days=these)
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ class ClusteredSums:
         """(q,) over all events."""
         return np.asarray(self.by_block.sum(axis=0))
 
+    @property
+    def these_hours(self) -> bool:
+        """Whether intervals are for the log's own hours: it has too few to speak of others."""
+        return self.blocks.origin is not None and self.blocks.count < ENOUGH
+
     def error(self, gradient: Floats, sizes: Floats) -> ClusteredError:
         """Of an estimate.
 
@@ -77,6 +83,7 @@ class ClusteredSums:
         """
         errors, shares = self.by_block @ gradient, _shares(self.by_block @ sizes)
         found = Dependence.of(errors)
+        days = None if self.blocks.origin is None else self.blocks.days_of(found.needed)
         if len(shares) < 2 or not 0 < shares.max() < 1:
             return ClusteredError(UNKNOWN, UNKNOWN, found)
         such = Variance(
@@ -88,7 +95,7 @@ class ClusteredSums:
         apart = float(gradient @ (self.cells + self.singles) @ gradient - means.sum())
         these = Variance(max(0.0, apart), max(1.0, float(counts.sum()) - len(means)))
         own = self._visitors(gradient, sizes)
-        return ClusteredError(such + own, these + own, found)
+        return ClusteredError(such + own, these + own, found, days)
 
     def _visitors(self, gradient: Floats, sizes: Floats) -> Variance:
         """What visitors add to the variance, beyond what they do within one block."""

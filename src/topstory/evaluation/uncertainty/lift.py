@@ -19,6 +19,7 @@ class Lift:
 
     value: float
     interval: Interval
+    too_short: bool = False  # the difference changes too slowly for the log's length: no interval
 
 
 def lift(
@@ -64,9 +65,10 @@ def lift(
         [getattr(each, bucket) for each in theirs],
         level=level,
     )
+    too_short = value == value and interval.low != interval.low
     if value != value:  # without a payoff there is no interval, but there may be a lift: of -100 %
         value = _rate(ours, bucket) / base - 1 if (base := _rate(theirs, bucket)) > 0 else value
-    return Lift(value, interval)
+    return Lift(value, interval, too_short)
 
 
 def _same_log(ours: Result, theirs: Result) -> bool:

@@ -60,8 +60,18 @@ class MeanBucket:
 
     @property
     def too_short(self) -> bool:
-        """Whether CTRs change so slowly that this log says nothing of those of other days."""
+        """Whether CTRs change so slowly that this log is too short to say how sure they are."""
         return self.runs[0].too_short
+
+    @property
+    def these_hours(self) -> bool:
+        """Whether intervals are for the log's own hours: it has too few to speak of others."""
+        return self.runs[0].these_hours
+
+    @property
+    def days_needed(self) -> int | None:
+        """The days that a log needs at least, to say more; None: enough, or days are not known."""
+        return self.runs[0].days_needed
 
     @property
     def weighted_interval(self) -> Interval:

@@ -19,6 +19,7 @@ import numpy as np
 from topstory.evaluation.intervals import NOTHING_KNOWN, Interval, LogRatio, Variance
 from topstory.evaluation.result import Bucket, Levels, log_ratio_of
 from topstory.evaluation.uncertainty.paths import overlap, shared_luck, value_overlap
+from topstory.kernels.scans.replay import PAYOFF, TRIALS
 
 
 class Estimate(NamedTuple):
@@ -74,13 +75,19 @@ def _mean_log_ratio(pairs: Sequence[tuple[Levels, Levels]], shared: float) -> Lo
     together = log_ratio_of(ours, theirs)
     if together is None:
         return None
-    seeds = [found for pair in pairs if (found := log_ratio_of(*pair)) is not None]
+    rates = np.array([[_rate(side) for side in pair] for pair in pairs])
+    seeds = rates[(rates > 0).all(axis=1)]
     if len(seeds) < 2:
         return together
-    luck = float(np.var([each.value for each in seeds], ddof=1)) / len(seeds)
+    luck = float(np.var(np.log(seeds[:, 0] / seeds[:, 1]), ddof=1)) / len(seeds)
     luck *= shared_luck(len(seeds), shared)
     both = Variance(together.variance, together.freedom) + Variance(luck, len(seeds) - 1)
     return LogRatio(together.value, *both)
+
+
+def _rate(levels: Levels) -> float:
+    trials, payoff = levels[0][:, [TRIALS, PAYOFF]].sum(axis=0)
+    return float(payoff / trials) if trials else 0.0
 
 
 def added(runs: Sequence[Levels]) -> Levels:

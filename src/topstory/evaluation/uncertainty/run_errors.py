@@ -63,7 +63,8 @@ class RunErrors:
         path *= self._shared
         both = clicks + path
         parts = clicks**2 / clicks_freedom + path**2 / np.maximum(path_freedom, 1)
-        freedoms = np.divide(both**2, parts, out=np.ones_like(both), where=parts > 0)
+        told = (parts > 0) & np.isfinite(both)  # else the same runs twice, or a log too short
+        freedoms = np.divide(both**2, parts, out=np.ones_like(both), where=told)
         return np.log(self.rates[ours] / self.rates[theirs]), both, freedoms
 
     def _clicks(self, ours: int, theirs: int) -> Variance:

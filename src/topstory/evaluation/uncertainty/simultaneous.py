@@ -44,6 +44,11 @@ class Claim(NamedTuple):
         """Whether the sign is sure: in 95 % of comparisons all that is called sure is true."""
         return self.p_value <= 0.05
 
+    @property
+    def too_short(self) -> bool:
+        """Whether the difference changes too slowly for the log's length: no interval."""
+        return self.value == self.value and self.interval.low != self.interval.low
+
 
 def simultaneous_lifts(
     runs: Mapping[Name, Sequence[Bucket]],

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from topstory.evaluation.dependence import Dependence
 from topstory.evaluation.intervals import NOTHING_KNOWN, Interval, LogRatio, freedom, variance
 from topstory.evaluation.result import Bucket
 from topstory.evaluation.uncertainty.repeats import Estimate, mean_relative_ctr
@@ -81,7 +82,7 @@ def shrunk_relative_ctrs(candidates: Mapping[Name, Sequence[Bucket]]) -> dict[Na
 def _deviations(errors: RunErrors, rows: list[int]) -> tuple[Floats, Floats]:
     """The variance of each log CTR's distance from the mean of all, and its freedom."""
     by_block, shares = errors.by_block[rows], errors.shares[rows]
-    clicks = variance(shares, by_block - by_block.mean(axis=0))
+    clicks = _lasting(shares, by_block - by_block.mean(axis=0))
     seeds = errors.by_seed[rows]
     known = np.isfinite(seeds)
     mean = np.where(known, seeds, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
@@ -93,13 +94,21 @@ def _common(errors: RunErrors, rows: list[int]) -> tuple[float, float]:
     """The variance of the mean of all over the random policy's, and its freedom."""
     log = errors.names[RANDOM]
     shares = (errors.shares[rows].mean(axis=0) + errors.shares[log]) / 2
-    clicks = variance(shares, errors.by_block[rows].mean(axis=0) - errors.by_block[log])
+    apart = errors.by_block[rows].mean(axis=0) - errors.by_block[log]
+    clicks = _lasting(shares[None], apart[None])[0]
     seeds = errors.by_seed[rows] - errors.by_seed[log]
     whole = seeds[:, np.isfinite(seeds).all(axis=0)].mean(axis=0, keepdims=True)
     # As if the candidates' paths were independent, unless the seeds of their mean differ by more.
     path, path_freedom = _path_variance(whole, errors.overlap, least=_pooled(seeds) / len(rows))
     found = _matched(clicks, freedom(shares), path[0], path_freedom[0])
     return float(clicks + path[0]), float(found)
+
+
+def _lasting(shares: Floats, errors: Floats) -> Floats:
+    """The variance of each row's sum, with what lasts from block to block."""
+    met = shares.max(axis=0) > 0
+    lasting = [Dependence.of(row[met], learning=True).inflation for row in errors]
+    return np.asarray(variance(shares, errors) * lasting)
 
 
 def _pooled(differences: Floats) -> float:
