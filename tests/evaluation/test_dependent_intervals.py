@@ -216,6 +216,23 @@ def test_a_lift_whose_hours_depend_at_full_size(fade: float, hours: int) -> None
     assert LONG_LOW <= covered(lifted(fade, hours), LONG_RUNS) <= LONG_HIGH
 
 
+def test_a_lift_that_changes_too_slowly_has_no_interval_and_is_not_sure() -> None:
+    """Three of four: two policies whose own rates take weeks to change, in ten days."""
+    silent = 0
+    for seed in range(20):
+        random = np.random.default_rng([9, seed])
+        runs = [
+            [unknown_visitors(random, hourly(random, 240, 0.999, 3.0), 20_000)] for _ in range(2)
+        ]
+        value, (low, high) = mean_lift(*runs)
+        claim = simultaneous_lifts({"a": runs[0], "b": runs[1]})["a", "b"]
+        assert np.isfinite(value)
+        assert (low != low) == (high != high) == claim.too_short
+        assert not (claim.too_short and claim.sure)
+        silent += claim.too_short
+    assert silent >= 5
+
+
 def test_a_policy_that_learns_is_not_taken_for_hours_that_depend() -> None:
     """Its rate rises from 5 to 15 %, in a log whose own rate stays where it is."""
     random, trials = np.random.default_rng(6), np.full(200, 100.0)

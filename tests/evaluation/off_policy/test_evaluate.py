@@ -219,4 +219,24 @@ def test_a_log_too_short_for_its_dependence_speaks_of_its_own_days_alone() -> No
     low, high = found.value.best_interval
     assert low < log.ctr < high
     assert high - low < 0.03
-    assert any("says nothing of other days" in caution for caution in found.cautions)
+    assert found.value.days_needed is not None
+    assert found.value.days_needed >= 7
+    (said,) = (each for each in found.cautions if "says nothing of other days" in each)
+    assert f"a log of {found.value.days_needed} days or more is needed" in said
+
+
+def test_a_log_of_less_than_a_week_says_that_it_speaks_of_its_own_hours() -> None:
+    log = personalised_log(2_000)
+    seconds = np.arange(2_000) * 60
+    for spacing, own in ((1, True), (10, False)):  # 33 hours, and 14 days
+        timed = ts.EventLog.from_arrays(
+            log.users,
+            log.pools,
+            log.pool,
+            log.shown,
+            log.payoff,
+            propensity=log.recorded_propensity,
+            timestamps=seconds * spacing,
+        )
+        covers = ts.evaluate(Matching(0.5), timed).covers
+        assert ("in these very hours" in covers) == own

@@ -129,11 +129,46 @@ def test_intervals_say_what_they_are_about(logs: Path) -> None:
         "over the clicks, visitors and hours of this log, and the learning path (20 seeds)"
         in printed
     )
-    assert "other days differ more" in printed
+    assert "about the hours of this log alone, which is too short" in printed
     assert "not enough days" in printed
     report = answer("replay", logs / "uniform", "--policy", "egreedy,ucb")
     assert report["days"] is None
     assert report["policies"][0]["deployment"]["next_week"] is None
+
+
+def drifting(folder: Path, days: int, step: float) -> Path:
+    """A log whose rate, the same for all articles, wanders from hour to hour."""
+    random, hours, each = np.random.default_rng(1), 24 * days, 60
+    odds = np.repeat(np.cumsum(random.normal(0, step, hours)), each)
+    events = len(odds)
+    ts.EventLog.from_arrays(
+        np.ones((events, 1)),
+        [["a", "b"]],
+        np.zeros(events, int),
+        random.choice(["a", "b"], events),
+        random.random(events) < 1 / (1 + np.exp(1 - odds)),
+        timestamps=np.arange(events) * (3600 / each),
+    ).write(folder)
+    return folder
+
+
+def test_a_log_too_short_for_its_dependence_says_how_many_days_it_takes(tmp_path: Path) -> None:
+    arguments = ("replay", drifting(tmp_path / "log", 8, 0.2), "--policy", "egreedy", "--seed", 1)
+    bucket = answer(*arguments)["policies"][0]["deployment"]
+    assert (bucket["too_short"], bucket["interval"]) == (True, None)
+    assert bucket["ctr"] > 0
+    assert bucket["days_needed"] > 8
+    said = f"too short to say how sure it is: that takes a log of {bucket['days_needed']} days"
+    assert said in words(run(*arguments).stdout)
+
+
+def test_a_log_of_a_week_speaks_of_other_hours(tmp_path: Path) -> None:
+    arguments = ("replay", drifting(tmp_path / "log", 8, 0.0), "--policy", "egreedy")
+    bucket = answer(*arguments)["policies"][0]["deployment"]
+    assert (bucket["too_short"], bucket["these_hours"]) == (False, False)
+    assert bucket["days_needed"] is None
+    assert bucket["interval"][0] < bucket["ctr"] < bucket["interval"][1]
+    assert "other days differ more" in words(run(*arguments).stdout)
 
 
 @pytest.mark.parametrize("log", ["uniform", "plain"])
