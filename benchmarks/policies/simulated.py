@@ -199,7 +199,7 @@ def _table(
 ) -> Table:
     heads = [column for column, _, _ in columns]
     rows = [
-        (c.name, *(" / ".join(with_interval(values[c.name, h][b]) for b in BUCKETS) for h in heads))
+        (c.name, *(" / ".join(_mean(values[c.name, h][b]) for b in BUCKETS) for h in heads))
         for c in contenders
     ]
     return Table(title, ("policy", *heads), rows)
@@ -218,7 +218,7 @@ def _lead(
         (
             c.name,
             *(
-                with_interval(
+                _mean(
                     100 * (np.divide(values[c.name, h][b], values[best[h, b], h][b]) - 1), " %", 1
                 )
                 for h, b in cells
@@ -231,8 +231,7 @@ def _lead(
     return Table(title, heads, [("(the best of the paper's)", *best.values()), *rows])
 
 
-def with_interval(found: Any, unit: str = "", digits: int = 2) -> str:
-    """The mean, and half of its 95 % interval over worlds."""
+def _mean(found: Any, unit: str = "", digits: int = 2) -> str:
     mean = np.mean(found)
     half = student.ppf(0.975, len(found) - 1) * np.std(found, ddof=1) / np.sqrt(len(found))
     sign = "+" if unit and mean > 0 else ""

@@ -28,8 +28,8 @@ FIRST_CHECK = 64  # trials
 NOISE_TRIALS = 100.0  # what the prior's own noise counts for
 MAX_WORK = 5e7  # multiplications for one weight, about
 # How much likelier the trials must be with less of the prior, before less is used: 20 times. A few
-# clicks make any weight look a little likelier than another, and a prior given up by chance cost a
-# third of the clicks (world 101 of the benchmark `policies`, Thompson sampling, 10 % of the data).
+# clicks make any weight look a little likelier than another, and a right prior given up by chance
+# costs a quarter of the clicks or more (`python -m benchmarks tempering`, 10 % of the data).
 MIN_GAIN = log(20.0)
 
 
