@@ -11,6 +11,7 @@ from benchmarks.capacity.costs import Costs
 from benchmarks.capacity.database import ROWS, DatabaseFacts, measured
 from benchmarks.capacity.reckoning import BUSY, Need, most, need
 from benchmarks.capacity.running import Outcome, simulate
+from benchmarks.capacity.steady import Size, steady
 from benchmarks.fleet import fresh, postgres
 from benchmarks.measuring import say
 from benchmarks.tables import Section, Table
@@ -31,6 +32,9 @@ def run(quick: bool) -> Section:
         say("measuring a database")
         server = stack.enter_context(postgres())
         facts = measured(folder / "database", fresh(server, "capacity"), 10 if quick else 80)
+        say("days of traffic")
+        days, batches = (4, 2) if quick else (20, 20)
+        sizes = steady(folder / "steady", fresh(server, "steady"), days, batches)
     say("checking the simulation")
     checks = _checks(facts)
     needs = [need(facts.costs, rate, PAYOFFS) for rate in RATES]
@@ -42,6 +46,7 @@ def run(quick: bool) -> Section:
     largest = needs[-1]
     figures = {
         "facts": {**facts._asdict(), "costs": vars(facts.costs)},
+        "sizes": [each._asdict() for each in sizes],
         "checks": checks,
         "needs": [each._asdict() for each in needs],
         "simulated": [found._asdict() for _, found in outcomes],
@@ -69,7 +74,7 @@ def run(quick: bool) -> Section:
         f"{largest.rate / largest.learners:,.0f} of them: what one learner has.",
     ]
     scaling = Section(tables[1:], {}, notes)
-    return Section([tables[0]], figures, [], {"../operations/scaling.md": scaling})
+    return Section([tables[0], _sizes(sizes)], figures, [], {"../operations/scaling.md": scaling})
 
 
 def _facts(facts: DatabaseFacts) -> Table:
@@ -86,6 +91,21 @@ def _facts(facts: DatabaseFacts) -> Table:
             ("bytes in the inbox, mean of both", *_bytes(facts.inbox_row, facts.inbox_row)),
             ("bytes in the journal, mean of both", *_bytes(facts.journal_row, facts.journal_row)),
             (f"ms for a batch of 1; of {ROWS}", *(f"{1e3 * t:.2f}" for t in facts[:2])),
+        ],
+    )
+
+
+def _sizes(sizes: list[Size]) -> Table:
+    shown = [sizes[place] for place in sorted({1, len(sizes) // 2, len(sizes) - 1})]
+    return Table(
+        "The database under steady traffic, an hour's window, archive_days = 1; a day is set",
+        ("days", *(f"{each.days}" for each in shown)),
+        [
+            ("rows that came in", *(f"{each.rows:,}" for each in shown)),
+            ("rows in the inbox", *(f"{each.inbox_rows:,}" for each in shown)),
+            ("rows in the journal", *(f"{each.journal_rows:,}" for each in shown)),
+            ("MB of the inbox", *(f"{each.inbox / 1e6:.1f}" for each in shown)),
+            ("MB of the journal", *(f"{each.journal / 1e6:.1f}" for each in shown)),
         ],
     )
 
