@@ -14,6 +14,7 @@ from benchmarks.capacity.shard import Shard
 class Outcome(NamedTuple):
     """Of all shards, after the warm-up."""
 
+    shards: int
     arrived: int
     answered: int
     learned: int  # rows, from the beginning
@@ -69,6 +70,7 @@ def simulate(
     soon, late_effect = np.quantile(effect, [0.5, 0.99]) if len(effect) else (np.nan, np.nan)
     disks = [shard.primary.disk for shard in made]
     return Outcome(
+        shards,
         arrived,
         len(took),
         sum(shard.learner.learned for shard in made),

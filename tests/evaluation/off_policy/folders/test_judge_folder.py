@@ -130,7 +130,7 @@ def test_a_large_file_is_read_in_parts(small_parts: None, tmp_path: Path) -> Non
     read = list(read_parts(tmp_path / "log", 17, 1_404))
     assert max(map(len, read)) <= 100
     whole = ts.EventLog.concat(read)
-    np.testing.assert_array_equal(whole.users, log.users[17:1_404])
+    np.testing.assert_array_equal(whole.users, log[17:1_404].users)
     np.testing.assert_array_equal(whole.payoff, log.payoff[17:1_404])
     assert list(whole.shown) == list(log.shown[17:1_404])
 
