@@ -152,3 +152,29 @@ def test_a_cut_that_was_not_written_is_taken_again_and_what_was_read_after_it(
     assert found == Counter(paid)
     assert any(again in looks[:place] for place, again in enumerate(looks))  # it was read again
     assert next(failures, None) is None  # all of them happened
+
+
+def test_a_payoff_that_was_handed_in_before_its_decision_was_read_waits_for_it(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so does all that its own front end wrote after it, which is read again."""
+    monkeypatch.setattr(folding, "MAX_FOLD", 8)
+    paid: list[int] = []
+
+    def work(handed: Handed, drain: Any) -> None:
+        other = Handed(url)  # of a node that is read later, and has much
+        other.decide_and_pay(50, [])
+        paid.extend(other.origins[40:])
+        handed.decide_and_pay(2, [])
+        handed.decide_and_pay(0, paid)
+        paid.extend(handed.origins[:1])
+        handed.decide_and_pay(3, handed.origins[:1])
+        other.decide_and_pay(0, later := handed.origins[-1:])
+        paid.extend(later)
+        drain()
+        other.inbox.close()
+
+    fold_all(tmp_path, url, work)
+    made, found = journalled(url)
+    assert (len(made), set(made.values())) == (55, {1})
+    assert found == Counter(paid)

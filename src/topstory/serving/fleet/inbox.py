@@ -194,21 +194,27 @@ class Inbox:
     def new(self, cuts: Mapping[int, int], limit: int, total: int) -> Arrivals:
         """What front ends handed in after these cuts, as of one moment.
 
-        At most `limit` records of each, and `total` of all.
+        At most `limit` records of each, and `total` of all, of which each gets the same share: none
+        waits for another that always has something new.
         """
         rows = self.run(_NEW, list(cuts), list(cuts.values()), limit)
+        if len(rows) > total:
+            limit = max(1, total // len({row[0] for row in rows}))
         cut: dict[int, int] = {}
         counts: dict[int, int] = {}
         taken = []
-        for node, last, seq, body in rows[:total]:
+        for node, last, seq, body in rows:
+            count = counts[node] = counts.get(node, 0) + 1
+            if count > limit:
+                continue
             record = decode(body)
             assert isinstance(record, Decided | Paid)
             origin = origin_of(node, seq)
-            taken.append((origin, msgspec.structs.replace(record, origin=origin)))
-            counts[node] = counts.get(node, 0) + 1
+            if isinstance(record, Decided):  # a payoff becomes another record anyway
+                record = msgspec.structs.replace(record, origin=origin)
+            taken.append((origin, record))
             # Numbers of repeated requests are missing, also at the end.
-            whole = counts[node] < limit and (len(rows) <= total or node != rows[total][0])
-            cut[node] = last if whole else seq
+            cut[node] = seq if count == limit else last
         return Arrivals(cut, taken)
 
     def taken(self, origins: Sequence[int]) -> dict[int, Found]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from time import monotonic
 from typing import NamedTuple, TypeGuard
 
@@ -97,10 +97,10 @@ class Fold:
             return ahead is not None  # that look was early: there may be something by now
         if commits.unconfirmed or commits.room <= self._limit:
             return True
-        commit, cut = self._take(look)
+        commit = self._take(look)
         if 2 * self._nodes * len(look.taken.rows) >= self._limit:
             # There is more: read it while the database writes. If that fails, this is dropped.
-            self._ahead = self._looking({**cuts, **cut})
+            self._ahead = self._looking({**cuts, **look.taken.cut})
         failure = await commit
         if failure is not None:
             await self._forget_ahead()
@@ -135,24 +135,23 @@ class Fold:
                     wanted.append(record.decision)
                 else:
                     known[record.decision] = pending
-        return Look(taken, known, self._inbox.taken(wanted) if wanted else {})
+        found = self._inbox.taken(wanted) if wanted else {}
+        if len(found) < len(wanted):
+            taken = without_early(taken, cuts, {*known, *found})
+        return Look(taken, known, found)
 
     def _remembers(self, origin: int) -> PendingDecision | None:
         number = self._numbers.get(origin)
         return None if number is None else self._ledger.recent.get(number)
 
-    def _take(self, look: Look) -> tuple[Commit, dict[int, int]]:
-        """Queue it for one commit: decisions first, then payoffs, each in the order of nodes.
-
-        Returns the cut, too: it may be lower than what was read.
-        """
-        taken = look.taken
+    def _take(self, look: Look) -> Commit:
+        """Queue it for one commit: decisions first, then payoffs, each in the order of nodes."""
+        taken, influence = look.taken, self._influence
         ledger, at = self._ledger, self._ledger.clock.now()
         decisions = [(origin, it) for origin, it in taken.rows if isinstance(it, Decided)]
         payoffs = [(origin, it) for origin, it in taken.rows if isinstance(it, Paid)]
-        cut = dict(taken.cut)
         if decisions:
-            bounded = self._influence.bounded([each for _, each in decisions], at)
+            bounded = influence.bounded([each for _, each in decisions], at)
             entries, _ = ledger.decide(bounded, at, awaited=True)
             for (origin, _), entry in zip(decisions, entries, strict=True):
                 self._numbers[origin] = entry.number
@@ -161,28 +160,19 @@ class Fold:
         paying: dict[int, PendingDecision] = {}
         records: list[Paid] = []
         for origin, paid in payoffs:
-            node, seq = place_of(origin)
-            if seq > cut[node]:
-                continue
             pending = self._decision(paid, look)
             if _is_open(pending) and pending.number not in paying:
-                teaches = self._influence.counts_payoff(pending.decided.pool, paid.key, at)
+                teaches = influence.counts_payoff(pending.decided.pool, paid.key, at)
                 paying[pending.number] = pending
                 records.append(Paid(pending.number, paid.payoff, paid.key, teaches, origin))
-            elif is_origin(paid.decision) and pending is None and self._is_coming(paid, cut):
-                cut[node] = seq - 1  # its decision comes with the next cut, and so does this
             else:
                 self.unknown += 1
+                node, seq = place_of(origin)
                 log.error("payoff %d of node %d is of no open decision: left out", seq, node)
         if records:
             ledger.pay(list(paying.values()), records, at)
         self.moved += len(taken.rows)
-        return ledger.cut(Cut(cut), at), cut
-
-    def _is_coming(self, paid: Paid, cut: Mapping[int, int]) -> bool:
-        """Whether the decision is beyond this cut: so much was new that it was not read yet."""
-        node, seq = place_of(paid.decision)
-        return seq > max(cut.get(node, 0), self._ledger.state.cuts.get(node, 0))
+        return ledger.cut(Cut(taken.cut), at)
 
     def _decision(self, paid: Paid, look: Look) -> PendingDecision | None:
         recent = self._ledger.recent
@@ -211,3 +201,26 @@ class Fold:
 def _is_open(pending: PendingDecision | None) -> TypeGuard[PendingDecision]:
     """Whether a decision has no payoff, and none is on its way."""
     return pending is not None and pending.payoff is None and pending.paying is None
+
+
+def without_early(taken: Arrivals, cuts: Mapping[int, int], there: Set[int]) -> Arrivals:
+    """What was read, up to the payoffs whose decision was not: so much was new.
+
+    Such a payoff comes with the next cut, as its decision does, and so does all that its front end
+    wrote after it. `cuts` is up to where all was taken before; `there`, the decisions of that.
+    """
+    cut = dict(taken.cut)
+    payoffs = [
+        (*place_of(origin), record.decision)
+        for origin, record in taken.rows
+        if isinstance(record, Paid) and is_origin(record.decision) and record.decision not in there
+    ]
+    lowered = True
+    while lowered:  # it may be the decision of another payoff that is not taken now
+        lowered = False
+        for node, seq, decision in payoffs:
+            of, at = place_of(decision)
+            if seq <= cut[node] and at > max(cut.get(of, 0), cuts.get(of, 0)):
+                cut[node], lowered = seq - 1, True
+    rows = [each for each in taken.rows if place_of(each[0])[1] <= cut[place_of(each[0])[0]]]
+    return Arrivals({node: seq for node, seq in cut.items() if seq > cuts.get(node, 0)}, rows)
