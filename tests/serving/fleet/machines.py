@@ -113,6 +113,12 @@ class Fleet:
                 each.end()
             each.proxy.__exit__()
 
+    def redirect(self, url: str) -> None:
+        """The database is elsewhere from now on."""
+        self.url = url
+        for each in self.machines:
+            each.proxy.redirect(url)
+
     def owner(self) -> Machine:
         """The machine that learns."""
         with psycopg.connect(self.url, autocommit=True) as connection:

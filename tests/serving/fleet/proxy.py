@@ -1,9 +1,10 @@
-"""A network between a machine and its database that a test can stall and cut."""
+"""A network between a machine and its database that a test can slow, stall, cut and redirect."""
 
 from __future__ import annotations
 
 import socket
 import threading
+import time
 from contextlib import suppress
 from typing import Self
 
@@ -17,7 +18,8 @@ class Proxy:
 
     def __init__(self, url: str) -> None:
         parts = conninfo_to_dict(url)
-        self._server = f"{parts['host']}/.s.PGSQL.{parts.get('port') or 5432}"
+        self._server = _socket(url)
+        self.delay = 0.0  # seconds, of all that passes
         self._listening = socket.create_server(("127.0.0.1", 0))
         port = self._listening.getsockname()[1]
         self.url = (
@@ -41,9 +43,13 @@ class Proxy:
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
+    def redirect(self, url: str) -> None:
+        """Lead to another server from now on; connections to the one before are its own matter."""
+        self._server = _socket(url)
+
     def mend(self) -> None:
         """Let everything pass again."""
-        self._reachable = True
+        self._reachable, self.delay = True, 0.0
         self._flows.set()
 
     def _accept(self) -> None:
@@ -70,6 +76,7 @@ class Proxy:
         with suppress(OSError):
             while data := source.recv(CHUNK):
                 self._flows.wait()
+                time.sleep(self.delay)
                 target.sendall(data)
         for each in (source, target):
             with suppress(OSError):
@@ -84,3 +91,8 @@ class Proxy:
         self.mend()
         self._listening.close()
         self.cut()
+
+
+def _socket(url: str) -> str:
+    parts = conninfo_to_dict(url)
+    return f"{parts['host']}/.s.PGSQL.{parts.get('port') or 5432}"
