@@ -115,6 +115,8 @@ def train(
     (2000, 200, True)
     """
     _check(policy, weights, held_out, seed)
+    if not isinstance(log, str | PathLike):
+        check_log(log)
     source = _Source(log if isinstance(log, EventLog) else LogFolder.opened(log), features)
     events = source.events
     if not events:
@@ -178,8 +180,6 @@ class _Source:
     """A log in memory, or its folder."""
 
     def __init__(self, log: EventLog | LogFolder, features: FeatureBuilder | None) -> None:
-        if not isinstance(log, LogFolder):
-            check_log(log)
         self.log, self.features = log, features
 
     @property
