@@ -56,6 +56,16 @@ class TestFalseFits:
         assert "rejection sampling leaves" in found.verdict[0]
         assert "export obp" in found.verdict[0]
 
+    def test_propensities_that_the_log_cannot_show_are_not_said_to_agree_with_it(self) -> None:
+        rare = inspect(shown_with([1 - 9e-4] + [1e-4] * 9, 10_000, seed=1))
+        assert rare.method == "off-policy"
+        assert "propensities are hardly tested by the log" in rare.verdict[0]
+        uneven = inspect(
+            shown_with([0.5, 0.2, 0.1, 0.1, 0.05, 0.01, 0.01, 0.01, 0.01, 0.01], 4_000)
+        )
+        assert uneven.method == "off-policy"
+        assert "propensities agree with the log" in uneven.verdict[0]
+
     def test_of_a_log_whose_propensities_are_too_small(self) -> None:
         found = inspect(shown_with([0.1] * 10, recorded=[0.1 / 9.3] * 10))
         assert (found.method, found.fit) == ("none", False)

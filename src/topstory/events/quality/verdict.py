@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_UNRECORDED = 0.01  # events without a propensity, among events that have one
 MAX_SURVIVORS = 1_000_000  # whose randomness is tested, of more evenly spaced ones
+MAX_VAGUE = 1.0  # width of the interval of the mean weight, beyond which it says little
 MIN_MATCHES = 100  # survivors that show a policy's choice: with fewer, intervals say nothing
 
 # replay: articles were shown uniformly at random. rejection: they become so by rejection sampling.
@@ -135,9 +136,11 @@ def _of_recorded(log: EventLog, found: Rejection, checks: tuple[Check, ...]) -> 
         why = f"a policy's choices would match about {matches:,.0f} of them"
         if found.missing > MAX_MISSING:
             why = f"up to {found.missing:.1%} of uniform traffic is missing from them"
+        agree = "agree with the log" if high - low < MAX_VAGUE else "are hardly tested by the log"
         return "off-policy", (
-            f"Fit for off-policy estimators, not for replay: the recorded propensities agree with "
-            f"the log ({mean}), but rejection sampling leaves {left}, and {why}. "
+            f"Fit for off-policy estimators, not for replay: the recorded propensities {agree} "
+            f"({mean}), {'but' if high - low < MAX_VAGUE else 'and'} rejection sampling leaves "
+            f"{left}, and {why}. "
             "`topstory evaluate` and `topstory choose` weight events by their propensities; "
             "`topstory export obp` writes the log for other such estimators."
         )
