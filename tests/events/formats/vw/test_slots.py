@@ -17,6 +17,7 @@ from topstory.events.formats.vw.slots import (
     NO_COST,
     NO_LABEL,
     ONE_COST,
+    TOO_MANY,
     UNKNOWN_POOL,
     UNLABELLED,
 )
@@ -137,6 +138,8 @@ BAD: list[tuple[str, str | dict[str, Any]]] = [
     (NOT_THERE, CCB.replace("2:0:0.8", "-1:0:0.8")),
     (NOT_THERE, SLATES.replace("slot 1:0.7", "slot 2:0.7")),
     (NO_COST, SLATES.replace("shared -2", "shared")),
+    (TOO_MANY, CCB + "ccb slot |\n" * 1100),
+    (TOO_MANY, CCB.replace("age:0.5", "x " * 600_000)),
     (NO_LABEL, CCB.partition("ccb slot")[0]),
     ("the propensity is outside (0, 1]", CCB.replace("2:0:0.8", "2:0:1.8")),
     ("the payoff is not a finite number", CCB.replace("2:0:0.8", "2:nan:0.8")),

@@ -34,10 +34,9 @@ from topstory.events.formats.vw.identical_actions import (
     MERGED_UNKNOWN,
     MergedPool,
     copies,
-    merged_chance,
     merged_pool,
 )
-from topstory.events.formats.vw.slots import NO_LABEL, ONE_COST, UNLABELLED, ccb, slates
+from topstory.events.formats.vw.slots import ONE_COST, ccb, slates, slot_events
 
 SKIPPED_LEARNING = "_skipLearn is true"
 BAD_PDROP = "pdrop is outside [0, 1): a line that is always dropped cannot be there"
@@ -130,21 +129,11 @@ class _DsjsonParser(LineParser):
         slot_of = [slot_number(parse_json(text)) for text in texts]
         one_cost = any(each is not None for each in slot_of)
         decided = slates(labels, slot_of, decision.cost) if one_cost else ccb(labels, len(texts))
-        if not decided:
-            raise NotAnEvent(NO_LABEL)
         shared, micros = shared_features(context), self._micros(decision.timestamp)
-        found = []
-        remarks = {ONE_COST} if one_cost else set()
-        for each in decided:
-            merged = merged_pool([self._known[texts[action]] for action in each.pool])
-            chance, remark = merged_chance(merged, each.at, each.propensity, each.chances)
-            self._encoding.check(merged.actions)
-            own = each.user(slot_features(slots[each.slot]))
-            user = self._encoding.user([*shared, *own])
-            found.append((user, merged.actions, merged.places[each.at], each.payoff, chance))
-            remarks |= {remark} if remark else set()
-        if len(decided) < len(labels):
-            remarks.add(UNLABELLED)
+        listed, own = [self._known[text] for text in texts], list(map(slot_features, slots))
+        found, remarks = slot_events(decided, listed, self._encoding, shared, own)
+        if one_cost:
+            remarks.add(ONE_COST)
         if decision.pdrop:
             remarks.add(DROPPED)
         for text in sorted(remarks):

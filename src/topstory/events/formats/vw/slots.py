@@ -7,18 +7,23 @@ slot of slates has actions of its own; all slots share one cost, which Vowpal Wa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from topstory.events.formats.faults import NotAnEvent
+from topstory.events.formats.pipeline.descriptions import ArticleDescription
 from topstory.events.formats.pipeline.validation import outcome_fault
+from topstory.events.formats.vw.encodings import Encoding
+from topstory.events.formats.vw.identical_actions import merged_chance, merged_pool
 from topstory.events.formats.vw.named_features import Named
 
+MAX_CELLS = 1 << 20  # slots times actions, or shared features: more would take very long
 ONE_COST = "slates have one cost for all slots: each slot's event has that payoff"
 UNLABELLED = "a slot without a label is left out"
 UNKNOWN_POOL = (
-    "a slot lists neither its actions nor their probabilities, and a slot before it has no label: "
-    "nothing says what it could show"
+    "a slot lists the shown action only, and a slot before it has no label: nothing says what it "
+    "could show"
 )
+TOO_MANY = "it has too many slots for its actions and features"
 NO_LABEL = "no slot has a label: nothing says what was chosen"
 NO_COST = "there is no cost of the slates: nothing says what they paid"
 
@@ -42,9 +47,8 @@ class Decided(NamedTuple):
     propensity: float
     chances: dict[int, float]  # as far as they are recorded, by place in the pool
 
-    def user(self, features: Sequence[Named]) -> list[Named]:
-        """The slot's own features, and which slot it is."""
-        return [*features, (f"slot={self.slot}", 1.0)]
+
+SlotEvent = tuple[Any, tuple[ArticleDescription, ...], int, float, float]
 
 
 def ccb(labels: Sequence[SlotLabel | None], actions: int) -> list[Decided]:
@@ -53,6 +57,7 @@ def ccb(labels: Sequence[SlotLabel | None], actions: int) -> list[Decided]:
     >>> ccb([SlotLabel([1], [0.5], -1.0), SlotLabel([2, 0], [0.8, 0.2], 0.0)], 3)[1].pool
     [0, 2]
     """
+    _check_size(labels, actions)
     taken: set[int] = set()
     found = []
     for slot, label in enumerate(labels):
@@ -60,7 +65,7 @@ def ccb(labels: Sequence[SlotLabel | None], actions: int) -> list[Decided]:
             continue
         pool = sorted(label.actions)
         if len(pool) < 2:
-            if label.included is None and None in labels[:slot]:
+            if None in labels[:slot]:
                 raise NotAnEvent(UNKNOWN_POOL)
             allowed = range(actions) if label.included is None else label.included
             pool = [each for each in allowed if each not in taken]
@@ -76,6 +81,7 @@ def slates(
     >>> [each.pool for each in slates([SlotLabel([1], [0.5]), SlotLabel([0], [1.0])], [0, 0, 1], 0)]
     [[0, 1], [2]]
     """
+    _check_size(labels, len(slot_of))
     if cost is None:
         raise NotAnEvent(NO_COST)
     found = []
@@ -89,6 +95,39 @@ def slates(
             raise NotAnEvent("a slot names an action that it does not have") from None
         found.append(_decided(slot, label._replace(actions=actions), pool, len(slot_of), (), cost))
     return found
+
+
+def slot_events(
+    decided: Sequence[Decided],
+    listed: Sequence[ArticleDescription],
+    encoding: Encoding,
+    shared: Sequence[Named],
+    own: Sequence[Sequence[Named]],
+) -> tuple[list[SlotEvent], set[str]]:
+    """The events, and what is remarkable; `listed` has all actions, `own` each slot's features.
+
+    All of them are known to be events before any is added to a batch.
+    """
+    if not decided:
+        raise NotAnEvent(NO_LABEL)
+    if len(own) * len(shared) > MAX_CELLS:
+        raise NotAnEvent(TOO_MANY)
+    found, remarks = [], set()
+    for each in decided:
+        merged = merged_pool([listed[action] for action in each.pool])
+        chance, remark = merged_chance(merged, each.at, each.propensity, each.chances)
+        encoding.check(merged.actions)
+        user = encoding.user([*shared, *own[each.slot], (f"slot={each.slot}", 1.0)])
+        found.append((user, merged.actions, merged.places[each.at], each.payoff, chance))
+        remarks |= {remark} if remark else set()
+    if len(decided) < len(own):
+        remarks.add(UNLABELLED)
+    return found, remarks
+
+
+def _check_size(labels: Sequence[SlotLabel | None], actions: int) -> None:
+    if len(labels) * max(actions, len(labels)) > MAX_CELLS:
+        raise NotAnEvent(TOO_MANY)
 
 
 def _decided(

@@ -20,17 +20,15 @@ from topstory.events.formats.vw.identical_actions import (
     MERGED,
     MERGED_UNKNOWN,
     copies,
-    merged_chance,
     merged_pool,
 )
 from topstory.events.formats.vw.named_features import Named, feature_id, shortest_text
 from topstory.events.formats.vw.slots import (
-    NO_LABEL,
     ONE_COST,
-    UNLABELLED,
     SlotLabel,
     ccb,
     slates,
+    slot_events,
 )
 from topstory.events.formats.vw.text_line import Label, VwLine, vw_line
 
@@ -165,17 +163,10 @@ class _ExampleParser(LineParser):
         labels = [label for label, _ in slots]
         one_cost = name == b"slates"
         decided = slates(labels, slot_of, cost) if one_cost else ccb(labels, len(pool))
-        if not decided:
-            raise NotAnEvent(NO_LABEL)
-        remarks, events = {ONE_COST} if one_cost else set(), []
-        for each in decided:
-            merged = merged_pool([pool[action] for action in each.pool])
-            chance, remark = merged_chance(merged, each.at, each.propensity, each.chances)
-            user = self._encoding.user([*shared, *each.user(slots[each.slot][1])])
-            events.append((user, merged.actions, merged.places[each.at], each.payoff, chance))
-            remarks |= {remark} if remark else set()
-        if len(decided) < len(labels):
-            remarks.add(UNLABELLED)
+        own = [features for _, features in slots]
+        events, remarks = slot_events(decided, pool, self._encoding, shared, own)
+        if one_cost:
+            remarks.add(ONE_COST)
         for text_of in sorted(remarks):
             faults.note(text_of, batch.file, number, first)
         for event in events:
