@@ -20,7 +20,8 @@ from topstory.serving.api.errors import ApiError, Unavailable
 from topstory.serving.api.messages import ArticleRequest, DecideRequest, FeedbackRequest
 from topstory.serving.config.schema import Config
 from topstory.serving.journal import group_commit
-from topstory.serving.journal.journal import DamagedJournal, JournalError
+from topstory.serving.journal.connect import own_journal
+from topstory.serving.journal.journal import DamagedJournal, JournalError, JournalLost
 from topstory.serving.journal.records import Entry, Paid, TailLost
 from topstory.serving.journal.sqlite import SqliteJournal
 from topstory.serving.service.service import Service
@@ -262,6 +263,26 @@ def test_a_journal_that_is_deleted_takes_no_more_records(
                 await service.decide(DecideRequest(user=USER))
 
     run(settings, work)
+
+
+def test_a_journal_that_was_moved_away_and_back_is_whole(settings: Config, tmp_path: Path) -> None:
+    run(settings, _first_half)
+    folder, away = Path(settings.data), tmp_path / "away"
+    away.mkdir()
+    with closing(own_journal(settings)) as journal:
+        last, at = journal.last()
+        files = list(folder.glob("journal.sqlite*"))
+        for each in files:
+            each.rename(away / each.name)
+        for number in (last + 1, last + 2):  # SQLite takes them all the same
+            with pytest.raises(JournalLost, match="was deleted or replaced"):
+                journal.append([Entry(number, at, Paid(number, 1.0))])
+        for each in files:
+            (away / each.name).rename(each)
+    with closing(own_journal(settings)) as journal:
+        verify(settings.data)
+        journal.append([Entry(journal.last()[0] + 1, at, Paid(0, 1.0))])
+        verify(settings.data)
 
 
 def test_an_idle_service_notices_that_its_journal_was_deleted(tmp_path: Path) -> None:

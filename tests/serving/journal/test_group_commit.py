@@ -10,7 +10,7 @@ import pytest
 
 from topstory.serving.api.errors import Unavailable
 from topstory.serving.journal.group_commit import QUICK_SECONDS, GroupCommit
-from topstory.serving.journal.journal import JournalError
+from topstory.serving.journal.journal import JournalError, JournalLost
 from topstory.serving.journal.records import Entry, Paid
 
 
@@ -103,7 +103,7 @@ def test_nothing_is_committed_while_something_else_is_done_with_the_journal(
         await made.append(entries(1))
         await made.append(entries(2))
         assert journal.by == ["own", "loop"]
-        pruning = asyncio.create_task(made.run(lambda: over.wait(10)))
+        pruning = asyncio.create_task(made.run(lambda: over.wait(60)))
         await asyncio.sleep(0.01)
         pruning.cancel()  # its thread goes on all the same
         await asyncio.sleep(0)
@@ -149,4 +149,28 @@ def test_any_failure_is_reported_and_the_next_commit_is_tried(journal: Journal) 
         await made.drain()
         made.close()
 
-    asyncio.run(asyncio.wait_for(work(), 10))
+    asyncio.run(asyncio.wait_for(work(), 60))
+
+
+def test_what_waits_when_the_journal_is_lost_is_not_written(journal: Journal) -> None:
+    async def work() -> None:
+        made, tried, queued = commits(journal), list[int](), threading.Event()
+
+        def lose(batch: Sequence[Entry]) -> None:
+            tried.append(batch[0].number)
+            queued.wait(60)
+            raise JournalLost("the file is gone")
+
+        with pytest.MonkeyPatch.context() as broken:
+            broken.setattr(journal, "append", lose)
+            first = made.append(entries(1))
+            while made.in_flight == 0:
+                await asyncio.sleep(0)
+            second = made.append(entries(2))  # while the first is on its way
+            queued.set()
+            assert [await first, await second] == ["the file is gone"] * 2
+        assert tried == [1]
+        await made.drain()
+        made.close()
+
+    asyncio.run(asyncio.wait_for(work(), 60))

@@ -218,6 +218,8 @@ class GroupCommit:
         return STATE_BEHIND
 
     def _commit(self, batch: list[Entry]) -> str | None:
+        if self.halted is not None:  # since it was queued
+            return self.halted
         began, self._quick = perf_counter(), False
         try:
             if self.unconfirmed:

@@ -157,8 +157,8 @@ class SqliteJournal(sql.SqlJournal):
             raise
         if not written:
             raise JournalLost(TAKEN_OVER)
+        self.head = self._attempt  # also if the file is no longer where it was: it may come back
         self.beat()  # before anybody is told: a file that was deleted takes commits all the same
-        self.head = self._attempt
 
     def _insert(self, columns: sql.Columns) -> int:
         """How many rows were written: none if this is no longer the owner."""
