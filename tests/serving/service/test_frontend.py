@@ -23,6 +23,7 @@ from topstory.serving.api.messages import (
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import SECOND, Clock
 from topstory.serving.journal.records import Decided, Entry, Placed, Removed
+from topstory.serving.service import frontend
 from topstory.serving.service.frontend import FrontEnd
 from topstory.serving.service.replies import Awaited
 from topstory.serving.service.service import Service
@@ -207,8 +208,8 @@ class NoView:
         return 0
 
 
-def front_end(transport: Any) -> FrontEnd:
-    return FrontEnd(config(Path("nowhere")), NoView(), transport, SIGNER, None)
+def front_end(transport: Any, **limits: float) -> FrontEnd:
+    return FrontEnd(config(Path("nowhere"), limits=limits), NoView(), transport, SIGNER, None)
 
 
 def test_visits_of_one_turn_are_proposed_together_and_each_of_them_is_answered() -> None:
@@ -234,6 +235,36 @@ def test_visits_of_one_turn_are_proposed_together_and_each_of_them_is_answered()
         assert caught.value is error
         await asyncio.sleep(0)  # what was outdated is proposed again
         assert [each.requests for each in fake.proposals[2:]] == [[None]]
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("slots", [1, 100])
+def test_a_turn_ends_in_time_whatever_its_requests_take(
+    slots: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long rankings, and pools with levers, take a hundred times as long as what was measured."""
+    now = [0.0]
+    monkeypatch.setattr(frontend, "perf_counter", lambda: now[0])
+
+    class Slow(Fake):
+        def propose(self, proposal: LocalProposal) -> None:
+            super().propose(proposal)
+            now[0] += 0.015
+
+    async def work() -> None:
+        fake = Slow()
+        front = front_end(fake, queue_seconds=60.0)
+        for number in range(1_000):
+            front.ask(DecideRequest(user=USER, slots=slots, request=f"{number}"), Awaited())
+        done = 0
+        while done < 1_000:
+            before = now[0]
+            await asyncio.sleep(0)
+            assert 0 < now[0] - before < 0.04
+            done = sum(len(each.requests) for each in fake.proposals)
+        asked = [each for proposal in fake.proposals for each in proposal.requests]
+        assert asked == [f"{number}" for number in range(1_000)]  # in their order, each once
 
     asyncio.run(work())
 

@@ -289,6 +289,24 @@ def test_articles_of_earlier_journals_have_no_levers() -> None:
     assert msgspec.msgpack.decode(old, type=ArticleFacts).levers is None
 
 
+def test_an_article_that_is_removed_while_levers_are_listed_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(service: Service) -> list[str]:
+        await add_articles(service, 3)
+        for number in range(3):
+            await service.put_levers("front", f"article-{number}", LeversRequest(boost=1.5))
+
+        async def removed(pool: str, article: str) -> None:
+            if article == "article-1":
+                await service.remove_article(pool, article)
+
+        monkeypatch.setattr(service.estimates, "of", removed)
+        return [each.article for each in await lever_views(service, "front")]
+
+    assert run(config(tmp_path), work) == ["article-0", "article-2"]
+
+
 def test_the_costs_of_all_levers_are_estimated_once_and_a_few_visitors_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

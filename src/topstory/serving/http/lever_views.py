@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from topstory.kernels.compilation import Floats
+from topstory.serving.api.errors import ApiError
 from topstory.serving.api.messages import LeversView, Pin
 from topstory.serving.journal.clock import as_datetime
 from topstory.serving.journal.records import Levers
@@ -22,7 +23,11 @@ async def lever_views(service: Service, pool: str) -> list[LeversView]:
     for article in list(articles):
         there = articles.get(article)
         if there is not None and there.facts.levers is not None:  # edits happen in between
-            found.append(await levers_view(service, pool, article, there.facts.levers))
+            try:
+                found.append(await levers_view(service, pool, article, there.facts.levers))
+            except ApiError as error:
+                if error.reason != "unknown_article":  # removed while this was estimated
+                    raise
     return found
 
 

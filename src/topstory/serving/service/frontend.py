@@ -16,7 +16,7 @@ from topstory.serving.config.feature_model import FeatureModel
 from topstory.serving.config.schema import Config
 from topstory.serving.journal.clock import SECOND
 from topstory.serving.security.decision_ids import Signer
-from topstory.serving.service.admission import QueueTime, overloaded
+from topstory.serving.service.admission import SLICE_SECONDS, QueueTime, overloaded
 from topstory.serving.service.event_contexts import EventContexts
 from topstory.serving.service.inputs import OutOfRange, context_of, redeemed
 from topstory.serving.service.proposals import (
@@ -30,6 +30,7 @@ from topstory.serving.service.transport import Transport
 from topstory.serving.service.view import View
 from topstory.serving.service.waiting_requests import WaitingRequests
 
+MAX_TOGETHER = 128  # decisions without a look at the time
 LOOK_SECONDS = 0.1  # between two looks at how many articles there are
 
 
@@ -169,26 +170,38 @@ class FrontEnd:
         for pool, count in waiting.counts().items():
             taken = waiting.take(pool, queue.slices.get(pool, count))
             queue.proposing(pool, len(taken))
-            self._propose(pool, taken)
+            left = self._propose(pool, taken, began + SLICE_SECONDS)
+            if left:
+                queue.postponed(pool, len(left))
+                waiting.add_first(left)
             ended = perf_counter()
-            made[pool] = len(taken), ended - began
+            made[pool] = len(taken) - len(left), ended - began
             began = ended
         if waiting and not self._called:  # for another turn: others are answered before
             self._call_turn()
         queue.turned(waiting.counts(), made, began)
 
-    def _propose(self, pool: str, taken: list[PendingRequest]) -> None:
-        """Requests for one article alone share a kernel call, others have their own."""
+    def _propose(
+        self, pool: str, taken: list[PendingRequest], until: float
+    ) -> Sequence[PendingRequest]:
+        """Requests for one article alone share a kernel call, others have their own.
+
+        Returns those for which there was no time: one may take a hundred times as long as those
+        from which the estimate was made.
+        """
         plain = [each for each in taken if each.request.slots == 1 and not each.request.exclude]
-        groups = [plain] if plain else []
+        groups = [plain[i : i + MAX_TOGETHER] for i in range(0, len(plain), MAX_TOGETHER)]
         if len(plain) < len(taken):
             groups += [[each] for each in taken if each.request.slots > 1 or each.request.exclude]
-        for group in groups:
+        for place, group in enumerate(groups):
+            if place and perf_counter() > until:
+                return [each for some in groups[place:] for each in some]
             batch = DecisionBatch(self, pool, [each.request.request for each in group], group)
             try:
                 self._transport.propose(batch)
             except Exception:
                 batch.denied(range(len(group)), unexpected())
+        return ()
 
 
 def unknown_pool(pool: str) -> ApiError:
