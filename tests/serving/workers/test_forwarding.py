@@ -10,13 +10,9 @@ import pytest
 from topstory.serving.api.errors import ApiError
 from topstory.serving.config.limits import LimitsConfig
 from topstory.serving.config.schema import KeyConfig
+from topstory.serving.http.asgi import PART_BYTES
 from topstory.serving.security.api_keys import Keys, new_key
-from topstory.serving.workers.forwarding import (
-    MAX_LONG_ANSWERS,
-    PART_BYTES,
-    Forwarding,
-    answered,
-)
+from topstory.serving.workers.forwarding import MAX_LONG_ANSWERS, Forwarding, answered
 from topstory.serving.workers.wire import Answered, Forwarded
 
 KEY, DIGEST = new_key()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from topstory.serving.api.errors import ApiError
 
 JSON = b"application/json"
 MAX_LARGE_BODIES = 2  # at a time, in one process
+PART_BYTES = 1_000_000  # of an answer; one that is longer waits in memory for its client
 _encoder = msgspec.json.Encoder()
 
 
@@ -71,11 +72,13 @@ def body_too_long(limit: int) -> ApiError:
 
 
 async def answer_of(
-    app: ASGIApp, scope: Scope, body: bytes = b""
+    app: ASGIApp, scope: Scope, body: bytes = b"", room: LargeBodies | None = None
 ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """The whole answer of an application: status, headers, body."""
-    status, headers, parts = 500, [], []
+    """The whole answer of an application: status, headers, body.
 
+    `room`: for answers that are long, each of which is in memory as a whole.
+    """
+    status, headers, parts, size = 500, [], list[bytes](), 0
     received = False
 
     async def receive() -> Message:
@@ -86,13 +89,19 @@ async def answer_of(
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message: Message) -> None:
-        nonlocal status, headers
-        if message["type"] == "http.response.start":
-            status, headers = message["status"], list(message["headers"])
-        else:
-            parts.append(message.get("body", b""))
+        nonlocal status, headers, size
+        if message["type"] == "http.response.start":  # again, if something failed since
+            status, headers, size = message["status"], list(message["headers"]), 0
+            parts.clear()
+            return
+        part = message.get("body", b"")
+        if room is not None and size <= PART_BYTES < size + len(part):
+            held.enter_context(room.one(True))
+        size += len(part)
+        parts.append(part)
 
-    await app(scope, receive, send)
+    with ExitStack() as held:
+        await app(scope, receive, send)
     return status, headers, b"".join(parts)
 
 

@@ -10,12 +10,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from topstory.serving.api.endpoints import Role, endpoint_of
 from topstory.serving.api.errors import ApiError
 from topstory.serving.config.limits import LimitsConfig
-from topstory.serving.http.asgi import ClientDisconnected, LargeBodies, answer_of, header, read_body
+from topstory.serving.http.asgi import (
+    PART_BYTES,
+    ClientDisconnected,
+    LargeBodies,
+    answer_of,
+    header,
+    read_body,
+)
 from topstory.serving.security.api_keys import Keys
 from topstory.serving.workers.link import SendMessage
 from topstory.serving.workers.wire import Answered, Forwarded
 
-PART_BYTES = 1_000_000  # of an answer; one that is longer waits in memory for its client
 MAX_LONG_ANSWERS = 8  # at a time
 
 
@@ -25,7 +31,7 @@ class Forwarding:
     def __init__(self, send: SendMessage, keys: Keys, limits: LimitsConfig) -> None:
         self._send, self._keys, self._limits = send, keys, limits
         self._large = LargeBodies()
-        self._long_answers = LargeBodies(MAX_LONG_ANSWERS, "other long answers are being sent")
+        self._long_answers = long_answers()
         self._number = 0
         self._waiting: dict[int, asyncio.Future[Answered]] = {}
 
@@ -87,8 +93,13 @@ def _has_body(scope: Scope) -> bool:
     return length not in (None, b"0") or header(scope, b"transfer-encoding") is not None
 
 
-async def answered(app: ASGIApp, request: Forwarded) -> Answered:
-    """The learner's side: the answer of its own application."""
+def long_answers() -> LargeBodies:
+    """Room for a few long answers at a time."""
+    return LargeBodies(MAX_LONG_ANSWERS, "other long answers are being sent")
+
+
+async def answered(app: ASGIApp, request: Forwarded, room: LargeBodies | None = None) -> Answered:
+    """The learner's side: the answer of its own application. `room`: for long ones."""
     scope: Scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -104,7 +115,7 @@ async def answered(app: ASGIApp, request: Forwarded) -> Answered:
         "server": None,
     }
     try:
-        status, headers, body = await answer_of(app, scope, request.body)
+        status, headers, body = await answer_of(app, scope, request.body, room)
     except ClientDisconnected:  # cannot happen: the body is here
         status, headers, body = 500, [], b""
     return Answered(request.first, status, headers, body)

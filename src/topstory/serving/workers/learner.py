@@ -11,7 +11,7 @@ from topstory.serving.api.errors import ApiError
 from topstory.serving.journal.records import Decided
 from topstory.serving.service.sequencer.sequencer import Sequencer
 from topstory.serving.service.transport import Wanted
-from topstory.serving.workers.forwarding import answered
+from topstory.serving.workers.forwarding import answered, long_answers
 from topstory.serving.workers.link import SendMessage
 from topstory.serving.workers.shared_memory.publisher import Publisher
 from topstory.serving.workers.wire import (
@@ -40,7 +40,7 @@ class Learner:
         send: SendMessage,
     ) -> None:
         self._sequencer, self._publisher, self._app, self._send = sequencer, publisher, app, send
-        self._warm_up = warm_up
+        self._warm_up, self._long_answers = warm_up, long_answers()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def received(self, message: FromWorker) -> None:
@@ -55,7 +55,7 @@ class Learner:
             task.add_done_callback(self._tasks.discard)
 
     async def _forward(self, message: Forwarded) -> None:
-        answer = await answered(self._app, message)
+        answer = await answered(self._app, message, self._long_answers)
         if (
             self._publisher.has_first_article
         ):  # the editor waits for workers to load kernels, no visitor does
