@@ -1,4 +1,4 @@
-"""Whatever the service reports as an error has an entry on the page of alarms."""
+"""Whatever the service reports as wrong has an entry on the page of alarms."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 import topstory.serving
 from topstory.serving.journal.group_commit import STATE_BEHIND
@@ -16,17 +17,20 @@ from topstory.serving.journal.postgres.connection import POOLED
 from topstory.serving.pages.studio import snapshot
 
 ROOT = Path(topstory.serving.__file__).parent
-PAGE = Path(__file__).parents[2] / "docs" / "operations" / "alarms.md"
+PROJECT = Path(__file__).parents[2]
+PAGE = PROJECT / "docs" / "operations" / "alarms.md"
+MONITORING = PAGE.with_name("monitoring.md")
+ALERTS = PROJECT / "deploy" / "prometheus" / "alerts.yml"
 
 
-# What is logged as an error; why the journal cannot be used; why a request gets 503.
-REPORTED = ("log.error", "log.exception", "log.critical")
+# What is logged as a warning or worse; why the journal cannot be used; why a request gets 503.
+REPORTED = ("log.warning", "log.error", "log.exception", "log.critical")
 RAISED = ("JournalLost", "JournalOwned", "DamagedJournal", "Unavailable")
 NAMED = {"TAKEN_OVER": TAKEN_OVER, "POOLED": POOLED, "STATE_BEHIND": STATE_BEHIND}
 
 
 def errors() -> Iterator[str]:
-    """The sentences of errors, the reasons of 503, and the sentences of the studio's alarms."""
+    """The sentences of warnings and errors, the reasons of 503, and the studio's alarms."""
     for path in sorted(ROOT.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Call):
@@ -68,6 +72,30 @@ def test_every_alarm_has_an_entry(sentence: str) -> None:
     found = [part.strip(" ;:.,()") for part in parts]
     words = next((part for part in found if len(part) > 9), max(found, key=len))
     assert words in page, f"alarms.md does not say what to do about: {sentence}"
+
+
+def alerts() -> list[str]:
+    """The metrics that the table of alerts names, and the alerts that Prometheus is given."""
+    table = MONITORING.read_text().split("## Alerts")[1].split("## Metrics")[0]
+    rules = yaml.safe_load(ALERTS.read_text())["groups"]
+    named = {rule["alert"] for group in rules for rule in group["rules"]}
+    return sorted(named | set(re.findall(r"topstory_\w+", table)))
+
+
+def test_alerts_are_found() -> None:
+    assert {"TopstoryDown", "topstory_journal_failing"} <= set(alerts())
+
+
+@pytest.mark.parametrize("alert", alerts())
+def test_every_alert_on_a_metric_has_an_entry(alert: str) -> None:
+    assert re.search(rf"`{alert}\b", PAGE.read_text()), f"alarms.md does not name {alert}"
+
+
+@pytest.mark.parametrize("title", re.findall("^## (.+)$", PAGE.read_text(), re.M))
+def test_every_entry_says_what_to_do(title: str) -> None:
+    entry = PAGE.read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+    assert re.search(r"\*Seen (as|at)\b", entry), "how it is recognised"
+    assert "*Do" in entry, "what to do"
 
 
 def _plain(text: str) -> str:
