@@ -5,6 +5,7 @@ The other example is a news site (`tests/test_news_site.py`), whose payoffs are 
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -42,6 +43,17 @@ def test_revenue_is_a_mean_payoff_and_its_scale_is_that_of_alpha(log: Path) -> N
     assert "no policy that knows the user is compared" in told.stderr
     tuned = answer("tune", log, "--policy", "ucb", "--repeats", 1)
     assert min(point["parameters"]["alpha"] for point in tuned["curves"][0]["points"]) > 5
+
+
+def test_methods_that_do_not_suit_revenue_are_named_below_those_that_do(
+    log: Path, tmp_path: Path
+) -> None:
+    """Not beside them: their reasons are long, and left no room for the numbers."""
+    shown = run("features", "fit", log, tmp_path / "model", "--method", "auto").stdout
+    for method in ("direct", "pca"):
+        assert re.search(rf"^{method} +linucb-\w+ +[\d.]+ +[+-]", shown, re.M), shown
+    for method in ("clusters", "bilinear"):
+        assert f"{method} does not suit this log: the regression needs clicks" in shown
 
 
 def test_what_train_prints_is_the_configuration_of_a_service_that_takes_revenue(

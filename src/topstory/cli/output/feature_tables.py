@@ -83,15 +83,18 @@ def show_features(name: str, report: FeatureReport, console: Console) -> None:
 
 
 def _show_tried(tried: Sequence[TriedMethod], console: Console) -> None:
-    table = plain_table("method", "policy", "payoff per visit", "lift over no features", "")
+    table = plain_table("method", "policy", "payoff per visit", "lift over no features")
     for each in tried:
+        if each.refused:
+            continue
         ends = each.lift_interval
         between = "" if ends is None else f" [{ends[0]:+.1%}…{ends[1]:+.1%}]"
         lift = "" if each.lift is None else f"{each.lift:+.1%}{between}"
-        table.add_row(
-            *(each.method, each.policy, number(each.value, 5), lift, escape(each.refused))
-        )
+        table.add_row(each.method, each.policy, number(each.value, 5), lift)
     console.print(table)
+    for each in tried:
+        if each.refused:
+            console.print(f"{each.method} does not suit this log: {escape(each.refused)}")
     console.print(
         "Each was fitted on the first half of the log and judged on the second, by "
         f"{tried[0].judged_by}, with the policy that made most of it.{_lead(tried)} "
