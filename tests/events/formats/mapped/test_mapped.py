@@ -237,7 +237,7 @@ def test_a_payoff_is_a_column_or_a_small_expression(
 
 @pytest.mark.parametrize(
     "text",
-    ["", "click +", "click click", "3 >", "(click", "click)", "__import__('os')", "a.b", "a[0]",
+    ["", "click +", "click click", "3 >", "(click", "click)", "__import__('os')", "a..b", "a[0]",
      "click and", 'kind > "a"', '"a" == kind', "1 < 2 < 3", "a % 2", "f(x)", "x" * 3 + "=1"],
 )  # fmt: skip
 def test_other_expressions_are_refused_with_the_forms_that_are_not(text: str) -> None:

@@ -181,6 +181,12 @@ def test_a_click_is_the_payoff_and_not_what_a_customer_spent_before(tmp_path: Pa
     assert (found["payoff"], found["propensity"]) == ("outcome.clicked", "shown.p")
     assert found["user"] == {"customer.revenue": "number"}
     assert '# "outcome.revenue" = "number"  # known only after the fact?' in text
+    (tmp_path / "m.toml").write_text(text)
+    pools = {"candidates": "slate", "event": "n"}
+    lines = [row | {"slate": ["a0", "a1", "a2", "a3", "a4"], "n": i} for i, row in enumerate(rows)]
+    file.write_text("\n".join(json.dumps(row) for row in lines) + "\n")
+    report = import_log("jsonl", file, tmp_path / "log", map=tmp_path / "m.toml", **pools)
+    assert report.events == 200  # a column within an object is a payoff, too
     unclicked = [row | {"outcome": {"revenue": row["outcome"]["revenue"]}} for row in rows]
     file.write_text("\n".join(json.dumps(row) for row in unclicked) + "\n")
     assert tomllib.loads(suggest_mapping("jsonl", file))["payoff"] == "outcome.revenue"
@@ -200,3 +206,15 @@ def test_articles_may_be_written_with_other_decimals_than_events(tmp_path: Path)
     assert log.article_profiles is not None
     assert log.article_profiles.column("price").to_pylist() == [1234.5, 7.25]
     assert set(log.profiles.column("age").to_pylist()) == {31.5, 12.25}
+
+
+def test_a_payoff_with_an_odd_name_is_quoted_so_that_it_can_be_read(tmp_path: Path) -> None:
+    rows = [
+        {"ts": f"2026-02-01 00:{i:02d}:00", "item": "ab"[i % 2], "pool": "a|b"}
+        | {"reward (EUR)": i % 3 // 2}
+        for i in range(60)
+    ]
+    file = write(tmp_path, "csv", rows)
+    (tmp_path / "m.toml").write_text(suggest_mapping("csv", file))
+    assert 'payoff = "`reward (EUR)`"' in (tmp_path / "m.toml").read_text()
+    assert import_log("csv", file, tmp_path / "log", map=tmp_path / "m.toml").events == 60

@@ -15,11 +15,13 @@ from topstory.events.columns.array_record import Floats
 
 MAX_TOKENS = 200  # of an expression, which bounds how deeply it can nest
 
+_NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"  # outcome.click is a column of JSON lines
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)|(?P<name>[^\W\d]\w*)"
+    r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)|(?P<name>" + _NAME + r")"
     r"|`(?P<quoted>[^`]+)`|\"(?P<text>[^\"]*)\"|'(?P<text2>[^']*)'"
     r"|(?P<sign>==|!=|>=|<=|[-+*()<>]))"
 )
+_WORDS = ("and", "or")
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     **{">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le},
     **{"==": operator.eq, "!=": operator.ne},
@@ -48,6 +50,16 @@ class Expression:
     numbers: tuple[str, ...]  # of the columns, those that are numbers
     texts: tuple[str, ...]  # those that are compared with a text
     evaluate: Callable[[ExpressionColumns, int], Floats] = field(compare=False)  # of n rows
+
+
+def as_expression(column: str) -> str:
+    """An expression that is this column.
+
+    >>> as_expression("outcome.click"), as_expression("was it clicked?")
+    ('outcome.click', '`was it clicked?`')
+    """
+    plain = re.fullmatch(_NAME, column) and column not in _WORDS
+    return column if plain else f"`{column}`"
 
 
 def parse(text: str) -> Expression:
@@ -180,7 +192,7 @@ class _Parser:
             self.at += 1
             number = float(value)
             return lambda row: number
-        if kind == "quoted" or (kind == "name" and value not in ("and", "or")):
+        if kind == "quoted" or (kind == "name" and value not in _WORDS):
             self.at += 1
             self.numbers[value] = None
             return lambda row: row.numbers[value]

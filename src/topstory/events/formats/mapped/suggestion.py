@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from topstory.events.formats.faults import Faults
 from topstory.events.formats.mapped.articles import read_table
+from topstory.events.formats.mapped.expression import as_expression
 from topstory.events.formats.mapped.fields import is_truths, numbers, split_list, texts
 from topstory.events.formats.mapped.mapping import MISSING
 from topstory.events.formats.mapped.moments import is_moment, usual_pattern
@@ -156,7 +157,8 @@ def _lines(
             value = f'{{ column = {_text(each.name)}, separator = "{each.separator}" }}'
             yield f"{role} = {value}  # {about}"
         else:
-            yield f"{role} = {_text(each.name)}  # {about}{_examples(each)}"
+            value = as_expression(each.name) if role == "payoff" else each.name
+            yield f"{role} = {_text(value)}  # {about}{_examples(each)}"
     paid = roles.get("payoff")
     if paid is not None and paid.missing > 0:
         yield f"missing_payoff = 0  # {paid.missing:.0%} of {paid.name} is missing: no payoff?"
