@@ -182,7 +182,7 @@ def test_a_click_is_the_payoff_and_not_what_a_customer_spent_before(tmp_path: Pa
     assert found["user"] == {"customer.revenue": "number"}
     assert '# "outcome.revenue" = "number"  # known only after the fact?' in text
     (tmp_path / "m.toml").write_text(text)
-    pools = {"candidates": "slate", "event": "n"}
+    pools: dict[str, Any] = {"candidates": "slate", "event": "n"}
     lines = [row | {"slate": ["a0", "a1", "a2", "a3", "a4"], "n": i} for i, row in enumerate(rows)]
     file.write_text("\n".join(json.dumps(row) for row in lines) + "\n")
     report = import_log("jsonl", file, tmp_path / "log", map=tmp_path / "m.toml", **pools)
