@@ -236,7 +236,9 @@ def replay_report(
         size=first.size,
         seed=first.seed,
         seeds=comparison.seeds,
-        intervals=interval_scope(comparison.seeds, first.learning.visitors is not None),
+        intervals=interval_scope(
+            comparison.seeds, first.learning.visitors is not None, first.learning.binary
+        ),
         days=None if period is None else period.days,
         uniformity=UniformityReport(tested.statistic, tested.degrees_of_freedom, tested.p_value),
         warnings=tuple(warnings),
@@ -338,15 +340,16 @@ def _exploration(name: str, comparison: Comparison) -> ExplorationReport:
     )
 
 
-def interval_scope(seeds: int, visitors: bool = False) -> str:
-    """What is random in an interval, in words.
+def interval_scope(seeds: int, visitors: bool = False, binary: bool = True) -> str:
+    """What is random in an interval, in words; payoffs are clicks if they are `binary`.
 
     >>> interval_scope(1)
     'clicks and hours of this log, on one learning path'
     >>> interval_scope(3, visitors=True)
     'clicks, visitors and hours of this log, and the learning path (3 seeds)'
     """
-    drawn = "clicks, visitors and hours" if visitors else "clicks and hours"
+    what = "clicks" if binary else "payoffs"
+    drawn = f"{what}, visitors and hours" if visitors else f"{what} and hours"
     if seeds == 1:
         return f"{drawn} of this log, on one learning path"
     return f"{drawn} of this log, and the learning path ({seeds} seeds)"

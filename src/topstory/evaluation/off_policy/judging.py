@@ -108,6 +108,7 @@ class Judge(ABC):
 
     def covers(self) -> str:
         """Which randomness the intervals cover, in words."""
+        what = "clicks" if self.binary else "payoffs"
         when = "runs of events" if self.sums.blocks.origin is None else "hours"
         if self.sums.these_hours:
             who = "other clicks and other visitors" if self.sums.returning else "other clicks"
@@ -115,8 +116,8 @@ class Judge(ABC):
                 f"{who} in these very hours; to speak of others, a log has {ENOUGH} hours or more"
             )
         if self.sums.returning:
-            return f"other clicks, other visitors and other {when} like those of this log"
-        return f"other clicks and other {when} like those of this log; visitors as if never twice"
+            return f"other {what}, other visitors and other {when} like those of this log"
+        return f"other {what} and other {when} like those of this log; visitors as if never twice"
 
     def propensities(self) -> str:
         """Where the log's propensities are from, in words."""

@@ -347,7 +347,7 @@ def test_a_payoff_that_is_no_click_is_not_called_a_ctr(logs: Path, tmp_path: Pat
     for policy in ("ucb", "ucb,egreedy"):
         printed = run("replay", tmp_path / "dwell", "--policy", policy).stdout
         assert "CTR" not in printed
-        assert "click" not in printed.replace("over the clicks and hours", "")
+        assert "click" not in printed
     assert answer("replay", tmp_path / "dwell", "--policy", "ucb")["binary"] is False
 
 

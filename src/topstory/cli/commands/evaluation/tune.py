@@ -162,10 +162,11 @@ def _show(report: "TuneReport") -> None:
         console.print(table)
         console.print(f"\n{curve.advice}\n", style="bold", soft_wrap=True)
     seeds = max(point.repeats for curve in report.curves for point in curve.points)
+    scope = interval_scope(seeds, binary=report.binary)
     console.print(
         f"{count(report.events, 'event')}. Relative {mean_payoff(report.binary)}s with 95 % "
-        f"intervals over the {interval_scope(seeds)}. Total: both buckets with "
-        f"{report.learning_share:.0%} of visits learning (--learning-share). Cost: "
+        f"intervals over the {scope}. Total: both buckets with {report.learning_share:.0%} of "
+        "visits learning (--learning-share). Cost: "
         f"{paid_units(report.binary)} in 100,000 visits that exploring loses there.",
         style="dim",
         soft_wrap=True,
