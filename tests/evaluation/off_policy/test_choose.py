@@ -132,3 +132,11 @@ def test_intervals_hold_for_all_policies_at_once(alike: float) -> None:
     assert 0.92 <= hits / 400 <= 0.98
     assert 0.95 <= min(levels) <= max(levels) <= 1 - 0.05 / 8
     assert (np.mean(levels) > 0.993) == (alike == 0.0)  # alike policies cost less
+
+
+def test_a_log_in_which_nothing_paid_is_refused_with_the_reason() -> None:
+    log = ts.EventLog.from_arrays(
+        np.ones((1_200, 1)), [["a", "b"]], np.zeros(1_200, int), ["a", "b"] * 600, np.zeros(1_200)
+    )
+    with pytest.raises(ValueError, match="every payoff of the log is 0"):
+        ts.choose(log)

@@ -446,3 +446,13 @@ def test_rejected_events_teach_nothing() -> None:
     result = ts.replay(make("egreedy", epsilon=1.0), log, seed=1)
     assert result.policy.model.arrays()["shows"].sum() == result.learning.trials
     assert result.learning.trials == pytest.approx(result.events / 12, rel=0.3)
+
+
+def test_replay_of_a_log_that_left_nothing_to_chance_says_that_nobody_can_know() -> None:
+    log = ts.EventLog.from_arrays(
+        np.ones((400, 1)), [["a", "b"]], np.zeros(400, int), ["a"] * 400, [0, 1] * 200
+    )
+    with pytest.warns(NotUniformWarning, match="each pool always shows the same article, so nobo"):
+        ts.replay(ts.policy("egreedy"), log)
+    with pytest.warns(NotUniformWarning, match="of what was shown, not of the policies"):
+        ts.compare(["egreedy", "ucb"], log, repeats=2)

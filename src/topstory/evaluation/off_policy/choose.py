@@ -93,6 +93,8 @@ def choose(
         raise ValueError(f"train_share must be between 0 and 1, got {train_share!r}")
     if len(log) < MIN_EVENTS:
         raise ValueError(f"the log has {len(log):,} events; choosing takes {MIN_EVENTS:,} or more")
+    if not log.payoff.any():
+        raise ValueError("every payoff of the log is 0, so no policy earned more than another")
     cut = round(train_share * len(log))
     first, rest = log[:cut], log[cut:]
     fresh = _candidates(log, policies, seed)

@@ -7,10 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from topstory.events import EventLog
+from topstory.events.quality.chance import no_chance, one_article_each
 from topstory.events.quality.checks import SIGNIFICANCE_LEVEL
-from topstory.events.quality.uniformity import shown_counts
-
-SETTLED = 0.999  # of what pools show is their one article: nothing was left to chance
 
 
 class NotAnswerable(ValueError):
@@ -72,26 +70,5 @@ def check_choice(log: EventLog) -> None:
         raise NotAnswerable(
             "every pool of this log has a single article, so there was nothing to choose"
         )
-    if _one_article_each(log):
+    if one_article_each(log):
         raise NotAnswerable(no_chance("each pool always shows the same article"))
-
-
-def no_chance(why: str) -> str:
-    """That nothing can be concluded, and what to do.
-
-    >>> no_chance("each pool always shows the same article")[:71]
-    'this log left nothing to chance: each pool always shows the same articl'
-    """
-    return (
-        f"this log left nothing to chance: {why}, so nobody can know what another would have "
-        "earned. Show a small share of visitors an article at random and record the propensities: "
-        "`topstory serve` does both, and `topstory plan` says how many visitors that takes"
-    )
-
-
-def _one_article_each(log: EventLog) -> bool:
-    counts, sizes = shown_counts(log), log.pool_sizes
-    starts = log.pool_offsets[:-1]
-    served, most = np.add.reduceat(counts, starts), np.maximum.reduceat(counts, starts)
-    telling = (sizes > 1) & (served > 1)
-    return bool(telling.any() and most[telling].sum() >= SETTLED * served[telling].sum())

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from topstory.evaluation.blocks import Blocks
 from topstory.evaluation.visitor_groups import VisitorGroups, VisitorSums
 from topstory.events import EventLog, Rejection, SparseContexts, Uniformity
+from topstory.events.quality.chance import no_chance, one_article_each
 from topstory.events.quality.checks import SIGNIFICANCE_LEVEL, randomness_checks
 from topstory.events.quality.independence import evenly_spaced
 from topstory.events.quality.rejection import MAX_MISSING, rejection
@@ -136,7 +137,11 @@ class PreparedLog:
                 NotUniformWarning,
                 stacklevel=3,
             )
-        if found.p_value < SIGNIFICANCE_LEVEL:
+        if found.p_value < SIGNIFICANCE_LEVEL and one_article_each(log):
+            why = no_chance("each pool always shows the same article")
+            message = f"these numbers are of what was shown, not of the policies: {why}"
+            warnings.warn(message, NotUniformWarning, stacklevel=3)
+        elif found.p_value < SIGNIFICANCE_LEVEL:
             named = ", ".join(repr(s.article) for s in found.standouts[:5])
             warnings.warn(
                 f"the {called}'s articles were not shown uniformly at random (chi-square "

@@ -28,13 +28,12 @@ from topstory.evaluation.off_policy.propensities.overlap import (
 )
 from topstory.evaluation.off_policy.propensities.show_model import Parts, ShowModel, parts_of
 from topstory.evaluation.off_policy.question import (
-    SETTLED,
     NotAnswerable,
     check_choice,
-    no_chance,
 )
 from topstory.evaluation.replays.prepared_log import check_range
 from topstory.events import EventLog
+from topstory.events.quality.chance import SETTLED, no_chance
 from topstory.kernels.compilation import Floats
 
 AUTO = "auto"
