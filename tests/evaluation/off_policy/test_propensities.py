@@ -323,3 +323,22 @@ def test_bad_arguments_are_named(given: dict[str, object], wrong: str) -> None:
 def test_a_short_log_is_refused() -> None:
     with pytest.raises(ValueError, match="estimating takes 200"):
         ts.estimate_propensities(Site(100).log)
+
+
+@pytest.mark.parametrize("contexts", [False, True])
+@pytest.mark.parametrize("times", [False, True])
+def test_a_log_shown_uniformly_left_much_to_chance(contexts: bool, times: bool) -> None:
+    """All chances may be estimated as exactly alike: then the likeliest is one of three."""
+    random = np.random.default_rng(0)
+    kinds = random.random((6_000, 1)) < 0.5 if contexts else np.zeros((6_000, 0))
+    log = ts.EventLog.from_arrays(
+        np.column_stack([kinds, np.ones(6_000)]),
+        [["a", "b", "c"]],
+        np.zeros(6_000, int),
+        random.choice(["a", "b", "c"], 6_000),
+        random.random(6_000) < 0.1,
+        timestamps=np.arange(6_000) * 60 if times else None,
+    )
+    found = ts.estimate_propensities(log)
+    assert found.surprises == pytest.approx(2 / 3, abs=0.05)
+    np.testing.assert_allclose(found.log.recorded_propensity, 1 / 3, atol=0.05)

@@ -10,6 +10,7 @@ from topstory.events import EventLog
 from topstory.events.columns.array_record import blocks as pieces
 from topstory.kernels.compilation import Counters, Floats
 
+ALIKE = 1e-9  # relative: chances that differ by less are as large as each other
 RARE = 0.01
 
 
@@ -32,7 +33,7 @@ class Overlap:
         count = len(log.article_ids)
         self._offered, self._shown, self._chance = (np.zeros(count) for _ in range(3))
         self._smallest, self._weight = np.ones(count), np.zeros(count)
-        self._rare, self._pairs, self._surprises = 0, 0, 0
+        self._rare, self._pairs, self._surprises = 0, 0, 0.0
         self._weights, self._squares = 0.0, 0.0
         self._repeats, self._expected, self._noise = 0.0, 0.0, 0.0
         self._last: tuple[int, int, Floats] | None = None
@@ -54,7 +55,10 @@ class Overlap:
         self._weight += np.bincount(article, 1 / p, minlength=count)
         self._pairs += len(chances)
         self._rare += int((chances < RARE).sum())
-        self._surprises += int((p < np.maximum.reduceat(chances, begins)).sum())
+        # Of articles that are alike the likeliest, one is foretold by chance alone.
+        largest = np.maximum.reduceat(chances, begins) * (1 - ALIKE)
+        alike = np.add.reduceat((chances >= np.repeat(largest, sizes)).astype(np.int64), begins)
+        self._surprises += float(np.where(p < largest, 1.0, 1 - 1 / alike).sum())
         weight = 1 / (sizes * p)
         self._weights += float(weight.sum())
         self._squares += float(weight @ weight)
