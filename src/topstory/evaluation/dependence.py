@@ -19,9 +19,9 @@ others. So such a log speaks of its own blocks alone; if they look dependent, no
 
 The constants were chosen on normal series of 20 to 336 blocks, and judged on others (binomial
 hours, moving averages; `tests/evaluation/test_dependence.py`). With a smaller `INDEPENDENT`
-independent blocks pay more, with a larger one intervals of a week at φ ≥ 0.9 are too narrow. With a
-smaller `SURE` the intervals that are left are those of logs that happen to look independent, and
-hold less often.
+independent blocks pay more; with a larger one, or without `LASTS` and `HIDDEN`, intervals of a week
+at φ = 0.95 are too narrow. With a smaller `SURE` the intervals that are left are those of logs that
+happen to look independent, and hold less often.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ from topstory.kernels.compilation import Floats
 
 FADING = (0.2, 0.35, 0.5, 0.6, 0.7, 0.78, 0.84, 0.88, 0.91, 0.935, 0.955, 0.97, 0.98, 0.988, 0.993)
 LASTING_SHARES = (1.0, 0.95, 0.88, 0.8, 0.7, 0.6, 0.48, 0.36, 0.25, 0.15, 0.08)
-INDEPENDENT = 0.65  # how plausible independent blocks are before the log is seen
-HIDDEN = 7.0  # how much more plausible is what is slow and small, and so most easily missed
+INDEPENDENT = 0.6  # how plausible independent blocks are before the log is seen
+LASTS = 2.0  # how much more plausible is what is slow: missing it costs most
+HIDDEN = 8.0  # the same of what is small, too, and so most easily missed
 SLOW, SMALL = 0.85, 0.5  # φ above, and shares below
 ENOUGH = 168  # blocks, a week of hours; fewer do not show strong dependence
 MIN_INDEPENDENT = 6.0  # as many independent blocks a log must be worth
@@ -150,7 +151,7 @@ def _spectra(count: int) -> _Spectra:
     fade, share = (np.array(each) for each in zip(*pairs, strict=True))
     waves = (1 - fade**2)[:, None] / (1 + fade**2 - 2 * np.outer(np.cos(angles), fade)).T
     shapes = share[:, None] * waves + (1 - share)[:, None]
-    plausible = np.where((fade > SLOW) & (share < SMALL), HIDDEN, 1.0)
+    plausible = np.where(fade > SLOW, np.where(share < SMALL, HIDDEN, LASTS), 1.0)
     plausible *= (1 - INDEPENDENT) / plausible[1:].sum()
     plausible[0] = INDEPENDENT
     lasting = (1 + fade) / (1 - fade)

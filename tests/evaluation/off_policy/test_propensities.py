@@ -341,4 +341,5 @@ def test_a_log_shown_uniformly_left_much_to_chance(contexts: bool, times: bool) 
     )
     found = ts.estimate_propensities(log)
     assert found.surprises == pytest.approx(2 / 3, abs=0.05)
+    assert found.log.recorded_propensity is not None
     np.testing.assert_allclose(found.log.recorded_propensity, 1 / 3, atol=0.05)
