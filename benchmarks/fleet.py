@@ -165,7 +165,7 @@ def _driven(targets: list[Target], kind: str, seconds: float, server: str) -> di
     if kind == "feedback":
         preparing = [load(each, "prepare", seconds / len(targets), share) for each in targets]
         made = [each.communicate()[0] for each in preparing]
-    before, database = [each.cpu for each in targets], _database_cpu(server)
+    before, database = [each.cpu for each in targets], database_cpu(server)
     driving = [load(each, kind, seconds, share) for each in targets]
     for each, given in zip(driving, made, strict=True):
         assert each.stdin is not None
@@ -185,11 +185,11 @@ def _driven(targets: list[Target], kind: str, seconds: float, server: str) -> di
         f"{kind} cpu": used / requests,
     }
     if kind == "feedback":
-        found["database cpu"] = (_database_cpu(server) - database) / requests
+        found["database cpu"] = (database_cpu(server) - database) / requests
     return found
 
 
-def _database_cpu(server: str) -> float:
+def database_cpu(server: str) -> float:
     """Seconds of CPU of all processes of the database server."""
     with psycopg.connect(server, autocommit=True) as connection:
         ((pid,),) = connection.execute("SELECT pg_backend_pid()").fetchall()

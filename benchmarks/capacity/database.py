@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.capacity.costs import Costs
-from benchmarks.fleet import learner_config
+from benchmarks.fleet import database_cpu, learner_config
 from topstory.serving.fleet.inbox import Batch, Inbox, NewDecision, NewPayoff
 from topstory.serving.fleet.learner.fold import Fold
 from topstory.serving.journal.clock import SECOND, Clock
@@ -27,14 +26,13 @@ ROWS = 256  # in a batch
 class DatabaseFacts(NamedTuple):
     """Measured."""
 
-    alone: float  # seconds for a batch of one row, its commit included
-    together: float  # seconds for a batch of `ROWS` rows
-    costs: Costs  # with the bytes that were measured
+    alone: float  # seconds for a batch of one row, its commit included: the least, with no wait
+    costs: Costs  # with the bytes, and the time of a batch, that were measured
     inbox_row: float  # bytes of the table and its indexes
     journal_row: float
 
 
-def measured(folder: Path, url: str, batches: int) -> DatabaseFacts:
+def measured(folder: Path, url: str, server: str, batches: int) -> DatabaseFacts:
     """Hand decisions and payoffs in, and let a learner take them."""
     opened = open_folder(learner_config(folder, url))
     service = Service(opened.config, opened, Signer({"a": bytes(32)}))
@@ -71,14 +69,16 @@ def measured(folder: Path, url: str, batches: int) -> DatabaseFacts:
             pass
         await service.commits.drain()
 
-    alone = median(hand_in(some(1), [])[1] for _ in range(50))
+    used = database_cpu(server)
+    alone = min(hand_in(some(1), [])[1] for _ in range(10 * batches))
+    batch = (database_cpu(server) - used) / (10 * batches) - Costs().database_row
     asyncio.run(drain())
     begun = [log_end(), size("inbox"), size("journal")]
-    made = [hand_in(some(ROWS), []) for _ in range(batches)]
+    made = [hand_in(some(ROWS), [])[0] for _ in range(batches)]
     decided = log_end()
     asyncio.run(drain())
     folded = log_end()
-    for first, _ in made:
+    for first in made:
         hand_in([], [NewPayoff(first + place, 0, 1.0, "web") for place in range(ROWS)])
     paid = log_end()
     asyncio.run(drain())
@@ -88,16 +88,14 @@ def measured(folder: Path, url: str, batches: int) -> DatabaseFacts:
     opened.close()
     costs = replace(
         Costs(),
+        batch=max(0.0, batch),
         decision_bytes=(decided - begun[0]) / rows,
         folded_decision_bytes=(folded - decided) / rows,
         payoff_bytes=(paid - folded) / rows,
         folded_payoff_bytes=(ended[0] - paid) / rows,
     )
-    together = median(took for _, took in made)
-    costs = replace(costs, batch=max(0.0, (ROWS * alone - together) / (ROWS - 1)))
     return DatabaseFacts(
         alone,
-        together,
         costs,
         (ended[1] - begun[1]) / (2 * rows),
         (ended[2] - begun[2]) / (2 * rows),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from moto.server import ThreadedMotoServer
 from pyarrow.fs import FileSystem, copy_files
+from tests.engines.apart import ApartEngine
 from typer.testing import CliRunner
 
 import topstory as ts
@@ -90,6 +91,24 @@ def test_training_from_a_store_gives_the_same_bits(
     pool, user = log.pools[0], log.context(0)
     found = ts.Policy.load(out).estimates(user, pool)
     np.testing.assert_array_equal(found, trained.estimates(user, pool))
+
+
+def test_workers_that_share_no_memory_read_a_store(
+    url: str, log: ts.EventLog, tmp_path: Path
+) -> None:
+    log.write(tmp_path / "here")
+    policy = ts.policy("linucb-disjoint")
+    there, here = (
+        ts.train(policy, place, held_out=0, engine=each).policy
+        for place, each in ((url, ApartEngine()), (tmp_path / "here", "serial"))
+    )
+    pool, user = log.pools[0], log.context(0)
+    np.testing.assert_array_equal(there.estimates(user, pool), here.estimates(user, pool))
+    judged = [
+        ts.evaluate({"trained": here}, place, estimator="dr", engine=each)["trained"]
+        for place, each in ((url, ApartEngine()), (tmp_path / "here", "serial"))
+    ]
+    assert repr(judged[0]) == repr(judged[1])  # to the bit
 
 
 def test_features_are_fitted_from_a_store(store: str, tmp_path: Path) -> None:
