@@ -22,15 +22,15 @@ from topstory.serving.fleet.learner.candidate import (
     PATIENT_LOOKS,
     PATIENT_SECONDS,
     SILENT_SECONDS,
-    Beat,
     LearnerCandidate,
+    LearnerSign,
     Silence,
 )
 from topstory.serving.fleet.learner.heartbeat import BEAT_SECONDS, Heartbeat
 from topstory.serving.journal.connect import journal_of
 from topstory.serving.journal.journal import JournalError, JournalLost, JournalOwned
 from topstory.serving.journal.postgres.journal import (
-    Candidacy,
+    JournalClaim,
     PostgresJournal,
     waiting_connection,
 )
@@ -46,7 +46,7 @@ class Looks:
         self.now = 0.0
         self.silence = Silence(clock=lambda: self.now)
 
-    def until(self, end: float, sign: Callable[[float], Beat], took: float = QUICK) -> bool:
+    def until(self, end: float, sign: Callable[[float], LearnerSign], took: float = QUICK) -> bool:
         """Look again and again; whether the last look said that the learner is gone."""
         over = False
         while self.now < end and not over:
@@ -55,8 +55,8 @@ class Looks:
         return over
 
 
-def beating(now: float) -> Beat:
-    return Beat(1, 1 + int(now / BEAT_SECONDS), "renewed")
+def beating(now: float) -> LearnerSign:
+    return LearnerSign(1, 1 + int(now / BEAT_SECONDS), "renewed")
 
 
 def test_a_learner_that_lives_is_never_silent() -> None:
@@ -72,14 +72,14 @@ def test_a_silent_learner_is_replaced_after_little_more_than_a_second() -> None:
 
 def test_a_learner_without_a_heartbeat_has_time_to_write() -> None:
     looks = Looks()
-    assert looks.until(60.0, lambda _: Beat(1, 0, "renewed"))
+    assert looks.until(60.0, lambda _: LearnerSign(1, 0, "renewed"))
     assert OTHERS_SILENT_SECONDS <= looks.now <= OTHERS_SILENT_SECONDS + 2 * LOOK_SECONDS
-    assert not Looks().until(60.0, lambda _: Beat(1, 0, None))  # of version 1: it gives none
+    assert not Looks().until(60.0, lambda _: LearnerSign(1, 0, None))  # of version 1: it gives none
 
 
 def test_a_database_that_answers_slowly_makes_no_learner_look_dead() -> None:
     """Its beats do not arrive in time, but it commits, or shows that it could."""
-    committing = [Beat(1, 1, f"{second}") for second in range(0, 60, 6)]
+    committing = [LearnerSign(1, 1, f"{second}") for second in range(0, 60, 6)]
     assert not Looks().until(59.0, lambda now: committing[int(now / 6)], took=0.5)
 
 
@@ -125,12 +125,12 @@ def waiting(settings: Config) -> Iterator[list[PostgresJournal | None]]:
                 each.close()
 
 
-def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[Beat]:
+def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[LearnerSign]:
     """What candidates see at each look, from now on."""
-    seen: list[Beat] = []
+    seen: list[LearnerSign] = []
     heard = Silence.heard
 
-    def counted(self: Silence, sign: Beat, took: float) -> bool:
+    def counted(self: Silence, sign: LearnerSign, took: float) -> bool:
         seen.append(sign)
         return heard(self, sign, took)
 
@@ -230,7 +230,7 @@ def has_published(url: str) -> bool:
 def replacing(journal: PostgresJournal, url: str) -> PostgresJournal:
     """The journal, from an owner that lives: while it can, it makes its connection anew."""
     while True:
-        claim = Candidacy(waiting_connection(url, 0.5), silent=journal.epoch)
+        claim = JournalClaim(waiting_connection(url, 0.5), silent=journal.epoch)
         with suppress(JournalOwned):
             return PostgresJournal(url, 0.5, claim=claim)
 

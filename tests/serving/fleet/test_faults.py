@@ -37,7 +37,7 @@ SECONDS = float(os.environ.get("CHAOS_SECONDS", "20"))  # `make chaos` sets 600
 SEED = int(os.environ.get("CHAOS_SEED", "4"))
 D = 4
 LONGEST_TIMEOUT = CALL_SECONDS  # of a front end
-FAULT_SECONDS = 8  # that one takes, about
+FAULT_SECONDS = 5.5  # that one takes, about
 
 
 class Faults:

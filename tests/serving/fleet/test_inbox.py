@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from struct import pack
 
 import psycopg
 import pytest
 
+from topstory.serving.fleet.database_time import DatabaseTime
 from topstory.serving.fleet.inbox import Batch, BatchOutcome, Inbox, NewDecision, NewPayoff
 from topstory.serving.fleet.origins import origin_of
 from topstory.serving.journal.journal import JournalError
@@ -249,3 +251,13 @@ def test_the_journal_finds_what_it_took_by_origin(
 
 def facts() -> ArticleFacts:
     return ArticleFacts("rain")
+
+
+def test_a_connection_that_is_lost_gives_no_time_but_an_error_that_is_expected(url: str) -> None:
+    with closing(Inbox(url, 1.0)) as inbox:
+        connection, time = inbox.connection, DatabaseTime()
+        with psycopg.connect(url, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s)", (connection.info.backend_pid,))
+        with pytest.raises(JournalError, match="terminat|closed"):
+            time.measure(connection)
+        time.measure(inbox.connection)  # another one

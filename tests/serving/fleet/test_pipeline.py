@@ -22,7 +22,7 @@ from topstory.serving.fleet.learner.process import learn_for_a_term
 from topstory.serving.journal.connect import journal_of
 from topstory.serving.journal.journal import JournalError, JournalLost
 from topstory.serving.journal.postgres.journal import (
-    Candidacy,
+    JournalClaim,
     PostgresJournal,
     waiting_connection,
 )
@@ -157,7 +157,7 @@ def fold_is_done(url: str, payoffs: int) -> None:
 def test_a_learner_that_was_replaced_publishes_nothing(url: str) -> None:
     first = PostgresJournal(url, 0.2)
     first.run_as_owner(("INSERT INTO shared VALUES ('x', '1')", ()))
-    claim = Candidacy(waiting_connection(url, 0.2), silent=first.epoch)
+    claim = JournalClaim(waiting_connection(url, 0.2), silent=first.epoch)
     second = PostgresJournal(url, 0.2, claim=claim)
     try:
         with pytest.raises(JournalError, match="terminating connection"):

@@ -6,8 +6,11 @@ from there by its steady clock.
 
 from __future__ import annotations
 
+import psycopg
+
 from topstory.serving.journal.clock import SECOND, steady_now
-from topstory.serving.journal.postgres.connection import Connection
+from topstory.serving.journal.journal import JournalError
+from topstory.serving.journal.postgres.connection import Connection, one_line
 
 MEASURE_SECONDS = 30  # between two measurements
 _NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
@@ -21,11 +24,14 @@ class DatabaseTime:
         self._measured: int | None = None
 
     def measure(self, connection: Connection) -> None:
-        """Ask the database, unless that was done a moment ago."""
+        """Ask the database, unless that was done a moment ago; JournalError."""
         began = steady_now()
         if self._measured is not None and began - self._measured < MEASURE_SECONDS * SECOND:
             return
-        ((found,),) = connection.execute(_NOW).fetchall()
+        try:
+            ((found,),) = connection.execute(_NOW).fetchall()
+        except psycopg.Error as error:
+            raise JournalError(one_line(error)) from None
         ended = steady_now()
         self._ahead, self._measured = int(found) - (began + ended) // 2, ended
 

@@ -12,7 +12,12 @@ import psycopg
 
 from topstory.serving.fleet.origins import origin_of, place_of
 from topstory.serving.journal.journal import Found, JournalError
-from topstory.serving.journal.postgres.arrays import BigInts, Bytes, Doubles, Texts
+from topstory.serving.journal.postgres.arrays import (
+    BigIntColumn,
+    BytesColumn,
+    DoubleColumn,
+    TextColumn,
+)
 from topstory.serving.journal.postgres.connection import Connection, NoAnswer, connect, one_line
 from topstory.serving.journal.records import Decided, Paid, decode, encode
 
@@ -164,12 +169,15 @@ class Inbox:
         made, paid = batch.decisions, batch.payoffs
         ((first, codes, refs),) = self.run(
             *(_HAND_IN, node, batch.number, batch.at, batch.since),
-            *(Texts([each.pool for each in made]), BigInts([each.edition for each in made])),
-            Texts([each.request for each in made]),
-            Bytes([None if each.decided is None else encode(each.decided) for each in made]),
-            BigInts([each.decision for each in paid]),
-            Doubles([each.payoff for each in paid]),
-            Bytes([encode(Paid(each.decision, each.payoff, each.key)) for each in paid]),
+            *(
+                TextColumn([each.pool for each in made]),
+                BigIntColumn([each.edition for each in made]),
+            ),
+            TextColumn([each.request for each in made]),
+            BytesColumn([None if each.decided is None else encode(each.decided) for each in made]),
+            BigIntColumn([each.decision for each in paid]),
+            DoubleColumn([each.payoff for each in paid]),
+            BytesColumn([encode(Paid(each.decision, each.payoff, each.key)) for each in paid]),
         )
         return BatchOutcome(origin_of(node, first + 1), codes, refs)
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from topstory.serving.journal.postgres.arrays import (
-    BigInts,
-    Bytes,
+    BigIntColumn,
+    BytesColumn,
     Column,
-    Doubles,
-    Integers,
-    Texts,
+    DoubleColumn,
+    IntegerColumn,
+    TextColumn,
 )
 from topstory.serving.journal.postgres.connection import Connection, connect
 
@@ -30,18 +30,22 @@ def connection(server: str) -> Iterator[Connection]:
 @pytest.mark.parametrize(
     ("column", "kind", "values"),
     [
-        (BigInts, "bigint", [0, 1, -1, LEAST, MOST]),
-        (BigInts, "bigint", [LEAST, None, MOST, None]),
-        (Integers, "integer", [0, -(2**31), 2**31 - 1]),
-        (Integers, "integer", [None, 7]),
-        (Doubles, "double precision", [0.0, -0.0, 0.1, 1e308, 5e-324, float("inf")]),
-        (Doubles, "double precision", [None, 0.1]),
-        (Texts, "text", ["", "a,b", 'quo"te', "{}", "NULL", "back\\slash", "Zürich 東京", "n\nl"]),
-        (Texts, "text", [None, "", None]),
-        (Bytes, "bytea", [b"", b"\0\xff\\", bytes(70_000)]),
-        (Bytes, "bytea", [None, b"", b"x"]),
-        *((each, kind, []) for each, kind in ((BigInts, "bigint"), (Texts, "text"))),
-        (BigInts, "bigint", [None]),
+        (BigIntColumn, "bigint", [0, 1, -1, LEAST, MOST]),
+        (BigIntColumn, "bigint", [LEAST, None, MOST, None]),
+        (IntegerColumn, "integer", [0, -(2**31), 2**31 - 1]),
+        (IntegerColumn, "integer", [None, 7]),
+        (DoubleColumn, "double precision", [0.0, -0.0, 0.1, 1e308, 5e-324, float("inf")]),
+        (DoubleColumn, "double precision", [None, 0.1]),
+        (
+            TextColumn,
+            "text",
+            ["", "a,b", 'quo"te', "{}", "NULL", "back\\slash", "Zürich 東京", "n\nl"],
+        ),
+        (TextColumn, "text", [None, "", None]),
+        (BytesColumn, "bytea", [b"", b"\0\xff\\", bytes(70_000)]),
+        (BytesColumn, "bytea", [None, b"", b"x"]),
+        *((each, kind, []) for each, kind in ((BigIntColumn, "bigint"), (TextColumn, "text"))),
+        (BigIntColumn, "bigint", [None]),
     ],
 )
 def test_a_column_is_the_array_of_a_list(
@@ -57,5 +61,5 @@ def test_a_column_is_the_array_of_a_list(
 def test_a_number_that_does_not_fit_is_refused(connection: Connection) -> None:
     for values in ([MOST + 1], [MOST + 1, None]):
         with pytest.raises(Exception, match=r"int|argument|format|range"):
-            connection.execute("SELECT %s", (BigInts(values),))
+            connection.execute("SELECT %s", (BigIntColumn(values),))
     assert connection.execute("SELECT 1").fetchall() == [(1,)]  # nothing was sent

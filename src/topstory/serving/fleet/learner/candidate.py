@@ -25,7 +25,7 @@ from topstory.serving.journal.connect import journal_of
 from topstory.serving.journal.journal import Journal, JournalError, JournalOwned
 from topstory.serving.journal.postgres.connection import Connection
 from topstory.serving.journal.postgres.journal import (
-    Candidacy,
+    JournalClaim,
     PostgresJournal,
     waiting_connection,
 )
@@ -59,7 +59,7 @@ FROM meta m LEFT JOIN LEASE l ON l.term = m.term
 _NO_LEASE = "(SELECT 0 AS term, 0 AS beat)"  # in the place of the table, before version 5
 
 
-class Beat(NamedTuple):
+class LearnerSign(NamedTuple):
     """What a learner changes while it lives."""
 
     term: int
@@ -72,21 +72,21 @@ class Silence:
 
     >>> now = [0.0]
     >>> silence = Silence(clock=lambda: now[0])
-    >>> silence.heard(Beat(3, 7, "12:00"), took=0.01)
+    >>> silence.heard(LearnerSign(3, 7, "12:00"), took=0.01)
     False
     >>> for now[0] in (0.4, 0.7, 1.0):
-    ...     over = silence.heard(Beat(3, 7, "12:00"), took=0.01)
+    ...     over = silence.heard(LearnerSign(3, 7, "12:00"), took=0.01)
     >>> over
     True
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._last: Beat | None = None
+        self._last: LearnerSign | None = None
         self._since = self._looked = self._changed = clock()
         self._looks = 0  # since then
 
-    def heard(self, sign: Beat, took: float) -> bool:
+    def heard(self, sign: LearnerSign, took: float) -> bool:
         """Note what a look found, which took so long; whether the silence was too long.
 
         A look that was slow, or came late, shows that the database or this process stood still,
@@ -153,7 +153,7 @@ class LearnerCandidate:
         connection, self._ready = self._ready, None
         if connection is None or connection.closed:
             connection = waiting_connection(self._url, self._lock_seconds)
-        claim = Candidacy(connection, silent)
+        claim = JournalClaim(connection, silent)
         return PostgresJournal(self._url, self._lock_seconds, own=True, claim=claim)
 
     def _look(self, inbox: Inbox) -> tuple[bool, int | None]:
@@ -165,7 +165,7 @@ class LearnerCandidate:
                 return True, None
         lease = "lease" if self._has_lease else _NO_LEASE
         ((term, beat, renewed, held),) = inbox.run(_LOOK.replace("LEASE", lease))
-        silent = self._silence.heard(Beat(term, beat, renewed), monotonic() - began)
+        silent = self._silence.heard(LearnerSign(term, beat, renewed), monotonic() - began)
         return not held or silent, term if silent else None
 
     def _follow(self, inbox: Inbox, reader: Journal) -> None:

@@ -55,31 +55,31 @@ def _texts(values: Iterable[str | bytes | None]) -> Iterable[bytes]:
     return chain.from_iterable(zip(lengths, (each or b"" for each in encoded), strict=True))
 
 
-class BigInts(Column):
+class BigIntColumn(Column):
     """`bigint[]`."""
 
     oid, element, kind = 1016, 20, "q"
 
 
-class Integers(Column):
+class IntegerColumn(Column):
     """`integer[]`."""
 
     oid, element, kind = 1007, 23, "i"
 
 
-class Doubles(Column):
+class DoubleColumn(Column):
     """`double precision[]`."""
 
     oid, element, kind = 1022, 701, "d"
 
 
-class Texts(Column):
+class TextColumn(Column):
     """`text[]`, of a database in UTF-8."""
 
     oid, element = 1009, 25
 
 
-class Bytes(Column):
+class BytesColumn(Column):
     """`bytea[]`."""
 
     oid, element = 1001, 17
@@ -98,4 +98,7 @@ def dumper_of(column: type[Column]) -> type[Dumper]:
     return ColumnDumper
 
 
-DUMPERS = [(each, dumper_of(each)) for each in (BigInts, Integers, Doubles, Texts, Bytes)]
+DUMPERS = [
+    (each, dumper_of(each))
+    for each in (BigIntColumn, IntegerColumn, DoubleColumn, TextColumn, BytesColumn)
+]

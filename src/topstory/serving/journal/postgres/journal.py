@@ -22,7 +22,13 @@ from topstory.serving.journal.journal import (
     JournalLost,
     JournalOwned,
 )
-from topstory.serving.journal.postgres.arrays import BigInts, Bytes, Column, Integers, Texts
+from topstory.serving.journal.postgres.arrays import (
+    BigIntColumn,
+    BytesColumn,
+    Column,
+    IntegerColumn,
+    TextColumn,
+)
 from topstory.serving.journal.postgres.connection import (
     ANSWER_GRACE,
     POOLED,
@@ -62,7 +68,7 @@ ON CONFLICT (pool) DO UPDATE SET number = excluded.number
 _RENEW = f"UPDATE meta SET renewed = clock_timestamp() WHERE {_MINE}"
 
 
-class Candidacy(NamedTuple):
+class JournalClaim(NamedTuple):
     """What a candidate for a journal has in readiness."""
 
     connection: Connection  # as `waiting_connection` makes it
@@ -88,7 +94,11 @@ class PostgresJournal(sql.SqlJournal):
     head: Head
 
     def __init__(
-        self, url: str, lock_seconds: float = 1.0, own: bool = True, claim: Candidacy | None = None
+        self,
+        url: str,
+        lock_seconds: float = 1.0,
+        own: bool = True,
+        claim: JournalClaim | None = None,
     ) -> None:
         self._url, self._lock_seconds, self._own, self._claim = url, lock_seconds, own, claim
         self._writer: Connection | None = None
@@ -245,7 +255,7 @@ class PostgresJournal(sql.SqlJournal):
         self._writer = None
         claim, self._claim = self._claim, None
         if claim is None:
-            claim = Candidacy(waiting_connection(self._url, self._lock_seconds), None)
+            claim = JournalClaim(waiting_connection(self._url, self._lock_seconds), None)
         connection = claim.connection
         try:
             self._take(connection, claim.silent)
@@ -372,9 +382,9 @@ def _arrays(found: sql.Columns, entries: Sequence[Entry]) -> tuple[Column, ...]:
     records = [each.record for each in entries]
     origins = [each.origin if isinstance(each, (Decided, Paid)) else None for each in records]
     return (
-        *(BigInts(found.numbers), BigInts(found.times), Texts(found.kinds)),
-        *(BigInts(found.decisions), Texts(found.requests), Bytes(found.bodies)),
-        *(Integers(found.checksums), Bytes(found.marks), BigInts(origins)),
+        *(BigIntColumn(found.numbers), BigIntColumn(found.times), TextColumn(found.kinds)),
+        *(BigIntColumn(found.decisions), TextColumn(found.requests), BytesColumn(found.bodies)),
+        *(IntegerColumn(found.checksums), BytesColumn(found.marks), BigIntColumn(origins)),
     )
 
 
