@@ -258,6 +258,6 @@ def test_a_connection_that_is_lost_gives_no_time_but_an_error_that_is_expected(u
         connection, time = inbox.connection, DatabaseTime()
         with psycopg.connect(url, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s)", (connection.info.backend_pid,))
-        with pytest.raises(JournalError, match="terminat|closed"):
+        with pytest.raises(JournalError, match=r"terminat|closed"):
             time.measure(connection)
         time.measure(inbox.connection)  # another one
