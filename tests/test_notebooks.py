@@ -81,7 +81,6 @@ def test_batches_decide_as_one_by_one(log: ts.EventLog) -> None:
         lambda log: ts.replay(ts.policy("ucb"), log),
         lambda log: ts.compare("ucb", log),
         lambda log: ts.tune("ucb", log),
-        lambda log: ts.evaluate("ucb", log),
         lambda log: ts.choose(log),
         lambda log: ts.dr_ns(ts.policy("ucb"), log),
         lambda log: ts.fit_prior(log),

@@ -327,7 +327,7 @@ def test_the_number_of_features_is_settled_by_the_first_article() -> None:
 
 def test_omniscient_prefers_what_was_shown_to_what_never_was() -> None:
     log = ts.EventLog.from_arrays([[1.0]] * 40, [["a", "b"]], [0] * 40, ["a"] * 40, [-1.0] * 40)
-    with pytest.warns(UserWarning, match="not shown uniformly"):
+    with pytest.warns(UserWarning, match="left nothing to chance"):
         result = ts.replay(ts.policy("omniscient"), log)
     assert result.learning.trials == 40
 

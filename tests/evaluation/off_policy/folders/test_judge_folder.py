@@ -114,12 +114,17 @@ def test_a_log_without_times_is_cut_into_the_same_runs(small_parts: None, tmp_pa
     check_equal(found, ts.evaluate(given, log, estimator="ips"), 1e-9)
 
 
-def test_policies_by_name_learn_from_the_first_part(small_parts: None, tmp_path: Path) -> None:
-    log = logged()
+@pytest.mark.parametrize("visitors", ["named", "table"])
+@pytest.mark.parametrize("estimator", ["snips", "dr"])
+def test_policies_by_name_learn_from_the_first_part(
+    estimator: str, visitors: str, small_parts: None, tmp_path: Path
+) -> None:
+    log = logged(visitors=visitors)
     log.write(tmp_path / "log")
-    asked: dict[str, Any] = {"train_share": 0.37, "ridge": 5.0}
-    found = ts.evaluate(["egreedy-disjoint", "egreedy"], tmp_path / "log", engine="serial", **asked)
-    wanted = ts.evaluate(["egreedy-disjoint", "egreedy"], log, **asked)
+    names = ["egreedy-disjoint", "egreedy"]
+    asked: dict[str, Any] = {"train_share": 0.37, "ridge": 5.0, "estimator": estimator}
+    found = ts.evaluate(names, tmp_path / "log", engine="serial", **asked)
+    wanted = ts.evaluate(names, log, **asked)
     assert found.trained_events == wanted.trained_events == 555
     check_equal(found, wanted, 1e-9)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from topstory.engines import Engine
-from topstory.evaluation.off_policy.folders.survey import JudgedPart, visitors_of
+from topstory.evaluation.off_policy.folders.survey import JudgedPart
 from topstory.evaluation.off_policy.weighting.payoff_model import FOLDS, folds_of, new_model
 from topstory.events.folder.parts import LogFolder
 from topstory.models.priors.sums import ArticleSums
@@ -43,8 +43,7 @@ def _sum_folds(
 ) -> tuple[LogKind, list[ArticleSums]]:
     folder, start = shared
     log = folder.read(judged.part)
-    visitors = visitors_of(log, judged)
-    fold = folds_of(visitors if len(visitors) else None, len(log), judged.part.start - start)
+    fold = folds_of(log, judged.part.start - start)
     sums = [sums_apart(new_model(), log[fold == each], None) for each in range(FOLDS)]
     # A payoff model reads contexts alone, whoever made them.
     return LogKind.of(log)._replace(feature_model=None, event_features=0), sums

@@ -62,8 +62,7 @@ def judge_part(judged: JudgedPart, task: Task) -> PartSums:
     visitors, before = visitors_of(log, judged), part.start - task.start
     payoffs = None
     if task.payoffs is not None:
-        fold = folds_of(visitors if len(visitors) else None, len(log), before)
-        payoffs = PayoffModel(log, [each.copy() for each in task.payoffs], fold)
+        payoffs = PayoffModel(log, [each.copy() for each in task.payoffs], folds_of(log, before))
     events = {
         name: weighted(log, target_of(policy, log, task.greedy), payoffs)
         for name, policy in task.policies.items()

@@ -7,6 +7,7 @@ known, any event of its visitor. Otherwise luck would be predicted, and count tw
 from __future__ import annotations
 
 from collections.abc import Sequence
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from topstory.evaluation.off_policy.weighting.targets import plain_room
 from topstory.evaluation.replays.prepared_log import chunks
 from topstory.events import EventLog
+from topstory.events.columns.decisions import label_numbers
 from topstory.explorers import Greedy
 from topstory.kernels.compilation import Counters, Floats, Slots
 from topstory.kernels.scans.replay import Pools
@@ -44,7 +46,7 @@ class PayoffModel:
     ) -> None:
         self._log = log
         self._users = log.users if log.exact is None else log.exact.users
-        self._folds = folds_of(log.visitor_number, len(log)) if folds is None else folds
+        self._folds = folds_of(log) if folds is None else folds
         self._learned = [new_model() for _ in range(FOLDS)] if learned is None else learned
         self._slots: list[Slots] = []
         for policy in self._learned:
@@ -86,9 +88,18 @@ def new_model() -> Policy:
     return Policy(DisjointLinear(RIDGE), Greedy())
 
 
-def folds_of(visitor: NDArray[np.int64] | None, events: int, before: int = 0) -> NDArray[np.uint8]:
-    """(n,) each event's fold: by its visitor, where that is known; `before` them came so many."""
-    number = np.arange(before, before + events)
+def folds_of(log: EventLog, before: int = 0) -> NDArray[np.uint8]:
+    """(n,) each event's fold: by its visitor, where that is known; `before` them came so many.
+
+    By the visitor's id, where a log has ids: numbers of them differ between parts of a log.
+    """
+    number = np.arange(before, before + len(log))
+    visitor = log.visitor_number
     if visitor is not None:
-        number = np.where(visitor >= 0, visitor, number)
+        fold = visitor
+        if log.visitors is None and log.decisions is not None:
+            labels = label_numbers(log.decisions, "visitor")[1]
+            # The last one is for -1: nobody that is known.
+            fold = np.array([*(crc32(label.encode()) for label in labels), 0])[visitor]
+        number = np.where(visitor >= 0, fold, number)
     return (number % FOLDS).astype(np.uint8)

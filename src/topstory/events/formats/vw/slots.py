@@ -37,7 +37,7 @@ class SlotLabel(NamedTuple):
     included: Sequence[int] | None = None  # the only actions that it may show
 
 
-class Decided(NamedTuple):
+class SlotDecision(NamedTuple):
     """The decision of one slot."""
 
     slot: int
@@ -51,7 +51,7 @@ class Decided(NamedTuple):
 SlotEvent = tuple[Any, tuple[ArticleDescription, ...], int, float, float]
 
 
-def ccb(labels: Sequence[SlotLabel | None], actions: int) -> list[Decided]:
+def ccb(labels: Sequence[SlotLabel | None], actions: int) -> list[SlotDecision]:
     """The decisions of an example of ccb with so many actions; None: a slot without a label.
 
     >>> ccb([SlotLabel([1], [0.5], -1.0), SlotLabel([2, 0], [0.8, 0.2], 0.0)], 3)[1].pool
@@ -75,7 +75,7 @@ def ccb(labels: Sequence[SlotLabel | None], actions: int) -> list[Decided]:
 
 def slates(
     labels: Sequence[SlotLabel | None], slot_of: Sequence[int | None], cost: float | None
-) -> list[Decided]:
+) -> list[SlotDecision]:
     """The decisions of an example of slates; `slot_of` has the slot of each action.
 
     >>> [each.pool for each in slates([SlotLabel([1], [0.5]), SlotLabel([0], [1.0])], [0, 0, 1], 0)]
@@ -98,7 +98,7 @@ def slates(
 
 
 def slot_events(
-    decided: Sequence[Decided],
+    decided: Sequence[SlotDecision],
     listed: Sequence[ArticleDescription],
     encoding: Encoding,
     shared: Sequence[Named],
@@ -137,7 +137,7 @@ def _decided(
     actions: int,
     taken: set[int] | tuple[()],
     cost: float | None,
-) -> Decided:
+) -> SlotDecision:
     if not label.actions or len(label.actions) != len(label.chances):
         raise NotAnEvent("a slot needs a probability for each action that it names")
     if not all(0 <= each < actions for each in (*pool, *label.actions)):
@@ -160,4 +160,4 @@ def _decided(
         raise NotAnEvent(fault)
     if isinstance(taken, set):
         taken.add(shown)
-    return Decided(slot, pool, at, payoff, propensity, chances)
+    return SlotDecision(slot, pool, at, payoff, propensity, chances)

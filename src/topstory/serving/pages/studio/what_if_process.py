@@ -121,6 +121,8 @@ def _replayed(
     bucket, lift = found.bucket(candidate.name), found.lift(candidate.name)
     assert lift is not None  # there is always something logged
     cautions = ["too few seeds were run to see paths that fail"] if found.too_few_seeds else []
+    if bucket.too_short:
+        cautions.append("click rates change too slowly for so few visits: no interval")
     return {
         "value": _number(bucket.weighted_ctr),
         "interval": _ends(bucket.weighted_interval),
