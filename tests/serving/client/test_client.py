@@ -44,6 +44,9 @@ def whole(connection: socket.socket) -> bytes:
     length = head.lower().partition(b"content-length:")[2].split(b"\r\n")[0]
     while len(body) < int(length or b"0"):
         body += connection.recv(65_536)
+    if b"transfer-encoding: chunked" in head.lower():
+        while not body.endswith(b"0\r\n\r\n"):
+            body += connection.recv(65_536)
     return head + b"\r\n\r\n" + body
 
 
