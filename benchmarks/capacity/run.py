@@ -59,7 +59,7 @@ def run(quick: bool) -> Section:
         Table(
             "Is the simulation right? The fleet on two cores, as it was measured",
             ("", "measured", "simulated", "simulated / measured"),
-            [(name, f"{was:,.3g}", f"{now:,.3g}", f"{now / was:.2f}") for name, was, now in checks],
+            [(name, _three(was), _three(now), f"{now / was:.2f}") for name, was, now in checks],
         ),
         _needs(needs, facts),
         _outcomes(outcomes),
@@ -199,3 +199,8 @@ def _outcomes(outcomes: list[tuple[Need, Outcome]]) -> Table:
             ("rows waiting for a learner, at most", *(f"{e.most_waiting:,}" for e in found)),
         ],
     )
+
+
+def _three(number: float) -> str:
+    """In three digits, or more if it is large."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
