@@ -29,9 +29,8 @@ class UpdateBatch:
         self.slots: list[int] = []
         self._users: list[bytes] = []
         self._payoffs: list[float] = []
-        self._then: dict[
-            int, tuple[float, ...]
-        ] = {}  # by place: of articles that were edited since
+        # By place: the features that articles had then, if they were edited since.
+        self._then: dict[int, tuple[float, ...]] = {}
 
     def add(
         self,
